@@ -22,7 +22,8 @@ import (
 // inferred are the kinds of findings that follow from types.
 var inferred = []string{"bad_operand", "bad_index", "missing_key", "unhashable", "not_iterable", "not_callable", "bad_unpack", "no_truth", "frozen",
 	"broken_contract", "cannot_leave", "never_equal", "maybe_none", "unread_choice", "unread_reply", "untyped_reply", "untyped_input", "endless_asking",
-	"nothing_kept", "unknown_attribute", "bad_type"}
+	"nothing_kept", "unknown_attribute", "bad_type", "bad_duration", "bad_format", "too_many_arguments", "missing_argument", "unused_value",
+	"lost_change", "unassigned"}
 
 // Nothing is said of the types of scripts that people use: the examples, the library, its tests,
 // the stories.

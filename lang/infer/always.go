@@ -22,8 +22,12 @@ func (a *analysis) alwaysTrue(e syntax.Expr, w *flow) {
 	case *syntax.BinaryExpr:
 		if e.Op == syntax.AND || e.Op == syntax.OR {
 			a.alwaysTrue(e.X, w)
-			a.alwaysTrue(e.Y, w)
+			if !a.written(e, e.Y) {
+				a.alwaysTrue(e.Y, w)
+			}
 		}
+	case *syntax.Literal, *syntax.ListExpr, *syntax.DictExpr, *syntax.TupleExpr, *syntax.LambdaExpr:
+		a.warn("no_truth", e, diagnostic.Diagnostic{Message: "this condition has one value, whatever happens", Hint: "compare it with something, or leave the condition out"})
 	case *syntax.Ident:
 		a.heldFunction(e, w)
 	case *syntax.IndexExpr, *syntax.DotExpr:
@@ -32,6 +36,32 @@ func (a *analysis) alwaysTrue(e syntax.Expr, w *flow) {
 				Hint: "compare it: " + a.file.briefly(e) + " == " + quote(listed[0])})
 		}
 	}
+}
+
+// written: x == "a" or "b" asks of the second text whether it is empty. It tells whether it said
+// so.
+func (a *analysis) written(e *syntax.BinaryExpr, y syntax.Expr) bool {
+	first, ok := unparen(e.X).(*syntax.BinaryExpr)
+	for ok && first.Op == syntax.OR {
+		if last, also := unparen(first.Y).(*syntax.BinaryExpr); also {
+			first = last
+			break
+		}
+		first, ok = unparen(first.X).(*syntax.BinaryExpr)
+	}
+	l, literal := unparen(y).(*syntax.Literal)
+	if !ok || !literal || e.Op != syntax.OR || first.Op != syntax.EQL && first.Op != syntax.NEQ && first.Op != syntax.IN && first.Op != syntax.NOT_IN {
+		return false
+	}
+	d := diagnostic.Diagnostic{Message: "this is true whatever " + a.file.briefly(first.X) + " is"}
+	switch {
+	case first.Op == syntax.EQL:
+		d.Hint = "write " + a.file.briefly(first.X) + " in (" + a.file.briefly(first.Y) + ", " + l.Raw + ")"
+	case first.Op == syntax.NEQ:
+		d.Hint = "write " + a.file.briefly(first.X) + " not in (" + a.file.briefly(first.Y) + ", " + l.Raw + ")"
+	}
+	a.warn("no_truth", l, d)
+	return true
 }
 
 // listed are the texts of which a path is one, as a contract or the options of a gate say; nil

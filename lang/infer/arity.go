@@ -81,6 +81,9 @@ func (a *analysis) suits(t Type, n int, named []string, at syntax.Expr, call *sy
 	if def, ok := f.obj.fn.node.(*syntax.DefStmt); ok {
 		d.Hint = "the signature is " + doc.Def(def).Signature()
 	}
+	if n == 2 && a.names(call.Fn, "parallel") {
+		d.Message += ": over a dict it is called with key and value"
+	}
 	if certain {
 		a.report(kind, at, call, d)
 		return false
@@ -92,8 +95,12 @@ func (a *analysis) suits(t Type, n int, named []string, at syntax.Expr, call *sy
 // misfit is suits for what parallel calls: that is certain where what it goes through stands there
 // and has elements.
 func (a *analysis) misfit(t Type, n int, at syntax.Expr, through argument, call *syntax.CallExpr) {
-	entries, ok := unparenNode(through.node).(*syntax.DictExpr)
-	a.suits(t, n, nil, at, call, len(displayed(unparenNode(through.node))) > 0 || ok && len(entries.List) > 0)
+	some := through.typ.known()
+	for _, at := range through.typ.atoms {
+		least, _ := at.size()
+		some = some && least > 0
+	}
+	a.suits(t, n, nil, at, call, some)
 }
 
 // suitsCall is suits for a call that stands in the text. Of one that names a def the checks of the

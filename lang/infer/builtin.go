@@ -239,10 +239,11 @@ func (a *analysis) sortedCall(_ *effect.Builtin, g *arguments, args bound, w *fl
 		elem = join(elem, unknown)
 	} else if _, by := args["key"]; !by && !g.either {
 		a.ordered(args["iterable"], g)
+		a.comparable("sorted", elem, args["iterable"], g)
 	}
 	if key, ok := args["key"]; ok {
 		a.suits(key.typ, 1, nil, key.node, g.call, false)
-		a.invoke(key.typ, w, g.call, elem)
+		a.comparable("sorted", a.invoke(key.typ, w, g.call, elem), key, g)
 	}
 	o := a.object(list, g.call, "sorted")
 	a.put(o, elem)
@@ -262,7 +263,9 @@ func (a *analysis) extremum(_ *effect.Builtin, g *arguments, _ bound, w *flow) T
 	}
 	if key, ok := g.named["key"]; ok {
 		a.suits(key.typ, 1, nil, key.node, g.call, false)
-		a.invoke(key.typ, w, g.call, t)
+		a.comparable(nameOf(g.call), a.invoke(key.typ, w, g.call, t), key, g)
+	} else if len(g.list) > 0 && !g.loose() {
+		a.comparable(nameOf(g.call), t, g.list[0], g)
 	}
 	return t
 }

@@ -183,6 +183,7 @@ func (a *analysis) enterWith(f *fn, g *arguments) {
 	a.early(f)
 	for i, t := range a.passed(f, g) {
 		a.grow(f.region, &f.params[i], t)
+		a.grow(f.region, &f.params[i], f.defaults[i]) // also where every call gives another
 	}
 }
 

@@ -348,6 +348,9 @@ func exprOf(n syntax.Node) syntax.Expr {
 	return e
 }
 
+// freeForm is why nothing is chosen at a gate.
+const freeForm = "a gate without options has no .choice: what was answered is .payload"
+
 // gate(…) is a Decision between the options.
 func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
 	d := a.recordAt(g.call, "Decision", "")
@@ -356,6 +359,9 @@ func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Ty
 		if elems := elementsOf(options.typ); elems.known() && onlyKind(elems, text) {
 			choice = elems
 		}
+	}
+	if _, given := args["options"]; !given && !g.loose() {
+		choice = noneOf(a.optionalNone(g.call, nil, freeForm))
 	}
 	if !a.defaulted(args, "on_timeout", "fail") {
 		choice = join(choice, noneType)

@@ -4,6 +4,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/effect"
 )
 
 // What is legal and hardly meant: answers that nobody reads, loops that ask for ever.
@@ -50,36 +51,53 @@ func (a *analysis) supervised(s *syntax.ForStmt) {
 	asks, waits := false, false
 	for _, stmt := range s.Body {
 		syntax.Walk(stmt, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.BranchStmt:
-				waits = waits || n.Token == syntax.BREAK
-			case *syntax.ReturnStmt:
-				waits = true
-			case *syntax.CallExpr:
+			if call, ok := n.(*syntax.CallExpr); ok {
 				switch {
-				case a.names(n.Fn, "agent"), a.names(n.Fn, "handoff"):
+				case a.names(call.Fn, "agent"), a.names(call.Fn, "handoff"):
 					asks = true
 				default:
-					waits = waits || !a.harmless(n)
+					waits = waits || !a.harmless(call)
 				}
 			}
 			return true
 		})
 	}
-	if asks && !waits {
+	r := &ring{a: a, moves: moved(s)}
+	r.block(s.Body, true, false)
+	if asks && len(r.stuck) > 0 && !r.ends && !waits {
+		a.warn("endless_asking", r.stuck[0], diagnostic.Diagnostic{Message: "the loop never changes what this looks at: once it goes on, it never ends, and asks an agent each time",
+			Hint: "give the name its new value within the loop"})
+		return
+	}
+	if asks && !waits && !r.ends {
 		a.warn("endless_asking", s.X, diagnostic.Diagnostic{Message: "this asks an agent again and again, without an end and without a bound",
 			Hint: "break when it is done, write for _ in range(n), or put a budget(…) around it"})
 	}
 }
 
-// harmless tells whether a call is of a builtin that neither waits nor ends anything.
+// harmless tells whether a call is of a builtin or a method that neither waits nor ends anything.
 func (a *analysis) harmless(call *syntax.CallExpr) bool {
-	for _, name := range []string{"print", "emit", "str", "len", "repr"} {
-		if a.names(call.Fn, name) {
-			return true
+	path := ""
+	for fn := unparen(call.Fn); ; {
+		switch e := fn.(type) {
+		case *syntax.DotExpr:
+			path, fn = "."+e.Name.Name+path, unparen(e.X)
+			continue
+		case *syntax.Ident:
+			if variable(e) != nil {
+				return path != "" && path != ".decision"
+			}
+			path = e.Name + path
+		default:
+			return path != "" && path != ".decision"
 		}
+		break
 	}
-	return false
+	v, ok := a.world.Lookup(path)
+	if b, builtin := v.(*effect.Builtin); builtin {
+		return b.Class != effect.Waiting && path != "fail" && path != "attempt" && path != "budget" && path != "parallel"
+	}
+	return ok
 }
 
 // untypedReply: a field is read of a reply that no contract describes. What a program or a model

@@ -147,11 +147,7 @@ func (a *analysis) read(n *notation, at syntax.Node, part string, of letters) Ty
 	case "list", "set", "iterable", "tuple":
 		return a.sequence(n, at, part, of)
 	case "json":
-		values := joinAll(noneType, anyBool, anyInt, anyFloat, anyText)
-		for _, parts := range []string{"list", "dict"} {
-			values = join(values, a.read(&notation{name: parts}, at, part+parts, of))
-		}
-		return values
+		return a.json(at, part)
 	case "dict":
 		o := a.object(dict, at, [2]string{"dict", part})
 		key, value := unknown, unknown
@@ -173,6 +169,15 @@ func (a *analysis) read(n *notation, at syntax.Node, part string, of letters) Ty
 		return made(a.recordAt(at, n.name, part))
 	}
 	return unknown
+}
+
+// json is what JSON can say, to any depth.
+func (a *analysis) json(at syntax.Node, part string) Type {
+	l, d := a.object(list, at, [2]string{"json list", part}), a.object(dict, at, [2]string{"json dict", part})
+	t := joinAll(noneType, anyBool, anyInt, anyFloat, anyText, made(l), made(d))
+	a.put(l, t)
+	a.enter(d, anyText, t, at)
+	return t
 }
 
 func (a *analysis) sequence(n *notation, at syntax.Node, part string, of letters) Type {
@@ -218,7 +223,7 @@ func plain(name string) (Type, bool) {
 	case "number":
 		return join(anyInt, anyFloat), true
 	case "string", "timestamp", "duration":
-		return anyText, true
+		return texts(name), true
 	case "bytes":
 		return anyBytes, true
 	case "range":

@@ -142,6 +142,9 @@ func (a *analysis) binaryExpr(e *syntax.BinaryExpr, w *flow) Type {
 // logical is x and y, x or y: the value of one of them. The truth of the last one is not asked for.
 func (a *analysis) logical(e *syntax.BinaryExpr, w *flow) Type {
 	x, yes, no := a.decide(e.X, w)
+	if a.saying {
+		a.written(e, e.Y)
+	}
 	if e.Op == syntax.AND {
 		a.look(e.Y, yes)
 		return join(x.falsy(), a.reached(e.Y, yes))

@@ -106,6 +106,9 @@ func (a *analysis) noAttribute(e *syntax.DotExpr, x Type) {
 	if len(x.atoms) > 1 {
 		what = x.brief()
 	}
+	if join(x, noneType).json() {
+		what = "JSON value"
+	}
 	name := e.Name.Name
 	a.report("unknown_attribute", e.Name, e, diagnostic.Diagnostic{Message: what + " has no ." + name,
 		Hint: cmp.Or(attributeHint(x, name), diagnostic.Meant(name, has), attributesOf(what, has)), Note: a.origin(e.X, x),
@@ -124,6 +127,8 @@ func (at atom) named() string {
 func attributeHint(x Type, name string) string {
 	at := x.atoms[0]
 	switch {
+	case len(x.atoms) > 1 && x.has(dict):
+		return `a dict is read by its keys: x["` + name + `"]`
 	case at.kind == dict && at.obj.fields[name] != nil:
 		return `write ["` + name + `"]: a dict is read by its keys`
 	case at.kind == none:
@@ -138,8 +143,17 @@ func attributeHint(x Type, name string) string {
 	if hint := foreignMethod(at, name); hint != "" {
 		return hint
 	}
-	if at.kind == list && slices.ContainsFunc(at.obj.elem.atoms, func(e atom) bool { return contains(e.attributes(), name) }) {
-		return "it is a list of these: [x." + name + " for x in xs], or xs[0]." + name
+	if at.kind == list {
+		for _, e := range at.obj.elem.atoms {
+			switch {
+			case contains(e.attributes(), name):
+				return "it is a list of these: [x." + name + " for x in xs], or xs[0]." + name
+			case e.recordOf("Outcome") && resultField(e, name):
+				return "it is a list of Outcomes, one for each branch: [x.value." + name + " for x in xs if x.ok]"
+			case e.kind == dict && e.obj.fields[name] != nil:
+				return "it is a list of dicts: [x[" + quote(name) + "] for x in xs], or xs[0][" + quote(name) + "]"
+			}
+		}
 	}
 	if also := elsewhere(name); contains(at.attributes(), also) {
 		return "write ." + also
@@ -266,7 +280,16 @@ func (a *analysis) finish() {
 		kind  string
 	}
 	seen := map[key]bool{}
+	missed := map[*object]bool{}
+	slices.SortStableFunc(a.found, func(f, g Finding) int { return cmp.Compare(f.Start.Line, g.Start.Line) })
 	a.found = slices.DeleteFunc(a.found, func(f Finding) bool {
+		if f.missing != nil && f.missing.why != "falls" {
+			was := missed[f.missing]
+			missed[f.missing] = true
+			if was {
+				return true
+			}
+		}
 		k := key{f.File, f.Start, f.Diagnostic.Kind}
 		was := seen[k]
 		seen[k] = true
@@ -289,9 +312,11 @@ func (a *analysis) cannotOperate(e syntax.Node, op syntax.Token, x, y Type) {
 
 func operandHint(op syntax.Token, x, y Type) string {
 	x, y = present(x), present(y)
-	pair := [2]string{x.brief(), y.brief()}
+	pair := [2]string{x.loose().brief(), y.loose().brief()}
 	numbers := func(s string) bool { return s == "int" || s == "float" || s == "int | float" || s == "float | int" }
 	switch {
+	case op == syntax.MINUS && (x.has(text) || y.has(text)):
+		return "of a timestamp, such as now(), time.parse(t) is the number of seconds; of a duration time.duration(d)"
 	case op == syntax.PLUS && (pair[0] == "string" && numbers(pair[1]) || numbers(pair[0]) && pair[1] == "string"):
 		return "str(n) is the text of a number, int(s) the number of a text"
 	case op == syntax.IN || op == syntax.NOT_IN:
@@ -398,7 +423,7 @@ func (a *analysis) uncalled(e *syntax.BinaryExpr, side syntax.Expr, x, y Type) b
 
 // never warns of a comparison whose outcome is known.
 func (a *analysis) never(e *syntax.BinaryExpr, subject syntax.Expr, x, y Type, message string) {
-	d := diagnostic.Diagnostic{Message: message, Got: y.String(), Want: x.String(), Note: a.origin(subject, x)}
+	d := diagnostic.Diagnostic{Message: message, Got: y.String(), Want: x.String(), Note: a.origin(subject, x), Hint: neverHint(x, y)}
 	if want := exacts(x); want != nil {
 		d.Want = oneOf(want)
 		if got, ok := y.only(); ok && got.exact && got.kind == text {
@@ -410,6 +435,20 @@ func (a *analysis) never(e *syntax.BinaryExpr, subject syntax.Expr, x, y Type, m
 		d.Hint = "compare .text, or a field of .output"
 	}
 	a.warn("never_equal", e, d)
+}
+
+// neverHint is what to do about a comparison of which the outcome is known.
+func neverHint(x, y Type) string {
+	for _, pair := range [][2]Type{{x, y}, {y, x}} {
+		at, ok := pair[0].only()
+		switch {
+		case ok && at.kind == none && at.obj != nil && at.obj.why == freeForm:
+			return at.obj.why
+		case ok && at.recordOf("Message") && pair[1].has(none):
+			return `it is never None: the end of the timeout raises; r = attempt(mailbox.take, …), and then r.ok`
+		}
+	}
+	return ""
 }
 
 // exacts are the texts that a type consists of, nil if there are others.
@@ -783,6 +822,9 @@ func branchesOf(g *arguments) []syntax.Expr {
 		return list
 	}
 	if c, ok := unparen(g.list[0].node).(*syntax.Comprehension); ok {
+		if entry, ok := c.Body.(*syntax.DictEntry); ok {
+			return []syntax.Expr{entry.Value}
+		}
 		return []syntax.Expr{c.Body}
 	}
 	return displayed(g.list[0].node)
@@ -986,8 +1028,13 @@ func (a *analysis) meets(x argument, s *contract.Shape, message string) {
 	if b.node != nil {
 		n = b.node
 	}
-	a.report("broken_contract", n, nil, diagnostic.Diagnostic{Message: strings.TrimSuffix(message+": "+strings.TrimPrefix(b.path, "."), ": "), Got: b.got, Want: b.want,
-		Note: a.origin(x.node, x.typ), Hint: b.hint})
+	d := diagnostic.Diagnostic{Message: strings.TrimSuffix(message+": "+strings.TrimPrefix(b.path, "."), ": "), Got: b.got, Want: b.want,
+		Note: a.origin(x.node, x.typ), Hint: b.hint}
+	if b.perhaps {
+		a.warn("broken_contract", n, d)
+		return
+	}
+	a.report("broken_contract", n, nil, d)
 }
 
 // requires: the context has no key that the receiver requires.

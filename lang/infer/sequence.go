@@ -277,3 +277,47 @@ func sizeOf(at atom) string {
 	}
 	return itoa(least) + " to " + itoa(most)
 }
+
+// comparable says of what is put in order that it has none: dicts, say, or what may be None.
+func (a *analysis) comparable(who string, t Type, x argument, g *arguments) {
+	if !t.known() || x.node == nil || g.either || !a.saying {
+		return
+	}
+	some := t.filter(func(at atom) bool { return at.kind != none })
+	for _, at := range some.atoms {
+		if v := a.operated(syntax.LT, at.kind, at.kind); v == nil || len(v) > 0 {
+			a.missingOrder(who, t, x)
+			return
+		}
+	}
+	d := diagnostic.Diagnostic{Message: who + ": these have no order", Got: t.brief(), Note: a.origin(x.node, x.typ), Hint: `say by what: key = lambda x: x["…"]`}
+	if least := leastOf(x.typ); least > 1 {
+		a.report("bad_operand", x.node, g.call, d)
+		return
+	}
+	a.warn("bad_operand", x.node, d)
+}
+
+// leastOf is how many elements every value of a type has at least.
+func leastOf(t Type) int {
+	if !t.known() {
+		return 0
+	}
+	all := 1 << 30
+	for _, at := range t.atoms {
+		least, _ := at.size()
+		all = min(all, least)
+	}
+	return all
+}
+
+// missingOrder: some of what is put in order may be None, which has no order.
+func (a *analysis) missingOrder(who string, t Type, x argument) {
+	for _, at := range t.atoms {
+		if at.kind == none && at.obj != nil && len(t.atoms) > 1 && at.obj.why != "falls" {
+			a.laterOf(at.obj, x.node, "maybe_none", diagnostic.Diagnostic{Message: who + ": what is put in order may be None, which has no order", Got: t.brief(),
+				Note: at.obj.why, Hint: "leave these out, or give them a place: x or 0"})
+			return
+		}
+	}
+}

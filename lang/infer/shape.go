@@ -24,7 +24,10 @@ func (a *analysis) shaped(s *contract.Shape, at syntax.Node, why string) Type {
 	case contract.Number:
 		return of(atom{kind: integer, span: spanOf(s)}, atom{kind: float, span: spanOf(s)})
 	case contract.Text:
-		return of(atom{kind: text, span: spanOf(s)})
+		if s.Low != nil || s.High != nil {
+			return of(atom{kind: text, span: spanOf(s)})
+		}
+		return texts(s.Brief)
 	case contract.Literal:
 		return valueType(s.Value)
 	case contract.Union:
@@ -92,6 +95,7 @@ func (a *analysis) shapedObject(s *contract.Shape, at syntax.Node, why string) T
 // breach is how a value breaks a contract.
 type breach struct {
 	path, got, want string
+	perhaps         bool // it does not break it where a list or a dict is empty
 	hint            string
 	node            syntax.Node // where it stands, nil if that is not known
 }
@@ -140,20 +144,26 @@ func (a *analysis) atomBreaks(at atom, s *contract.Shape, path string, depth int
 		return a.eitherBreaks(at, s, wrong, path, depth)
 	case contract.List:
 		fits = at.kind == list || at.kind == tuple
-		if fits && at.kind == tuple {
-			return a.itemsBreak(at.obj, s, path, depth)
+		if fits {
+			return a.itemsBreak(at, s, path, depth)
 		}
 	case contract.Map, contract.Record:
 		fits = at.kind == dict
 		if fits && s.Form == contract.Record && !at.obj.lent {
 			return a.fieldsBreak(at.obj, s, path, depth)
 		}
+		if fits && s.Form == contract.Map {
+			return a.valuesBreak(at, s, path, depth)
+		}
 	}
 	if fits {
 		return nil
 	}
-	if at.exact && at.kind == text && (s.Form == contract.Int || s.Form == contract.Number) && quotedNumber(at.lit) {
-		wrong.hint = "write it without quotes"
+	if numeric := s.Form == contract.Int || s.Form == contract.Number; numeric && at.kind == text {
+		wrong.hint = "int(s) is the number of a text"
+		if at.exact && quotedNumber(at.lit) {
+			wrong.hint = "write it without quotes"
+		}
 	}
 	return wrong
 }
@@ -207,13 +217,35 @@ func (a *analysis) eitherBreaks(at atom, s *contract.Shape, wrong *breach, path 
 	return wrong
 }
 
-func (a *analysis) itemsBreak(o *object, s *contract.Shape, path string, depth int) *breach {
-	for i, t := range o.items {
-		if b := a.breaks(t, s.Elem, path+"["+itoa(i)+"]", depth-1); b != nil {
-			return b
-		}
+// itemsBreak finds an element that is wrong, or that there are too many or too few.
+func (a *analysis) itemsBreak(at atom, s *contract.Shape, path string, depth int) *breach {
+	least, most := at.size()
+	if n := spanOf(s); n.bound && (float64(most) < n.low || float64(least) > n.high) {
+		return &breach{path: path, got: "a list of " + sizeOf(at), want: s.Brief}
 	}
-	return nil
+	if parts := at.obj.parts(); parts != nil {
+		for i, t := range parts {
+			if b := a.breaks(t, s.Elem, path+"["+itoa(i)+"]", depth-1); b != nil {
+				return b
+			}
+		}
+		return nil
+	}
+	return somewhere(a.breaks(at.obj.elements(), s.Elem, path+"[…]", depth-1), least)
+}
+
+// valuesBreak finds a value that is wrong in every dict of the object.
+func (a *analysis) valuesBreak(at atom, s *contract.Shape, path string, depth int) *breach {
+	least, _ := at.size()
+	return somewhere(a.breaks(at.obj.values(), s.Elem, path+"[…]", depth-1), least)
+}
+
+// somewhere is a breach of elements of which there are so many at least.
+func somewhere(b *breach, least int) *breach {
+	if b != nil && least == 0 {
+		b.perhaps = true
+	}
+	return b
 }
 
 // fieldsBreak finds a field that is too many, missing, or wrong in every dict of the object.

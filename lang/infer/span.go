@@ -113,6 +113,10 @@ func (a *analysis) length(_ *effect.Builtin, g *arguments, args bound, _ *flow) 
 
 // ordering says of a comparison that the bounds of a contract decide how it comes out.
 func (a *analysis) ordering(e *syntax.BinaryExpr, x, y Type) {
+	if x.durations() && onlyKind(y, text) || y.durations() && onlyKind(x, text) {
+		a.warn("bad_operand", e, diagnostic.Diagnostic{Message: "durations are texts, and compared letter by letter", Hint: "time.duration(d) is the number of seconds of one"})
+		return
+	}
 	left, bounded := extents(e.X, x)
 	right, also := extents(e.Y, y)
 	if left == nil || right == nil || !bounded && !also {
@@ -138,6 +142,16 @@ func (a *analysis) ordering(e *syntax.BinaryExpr, x, y Type) {
 	}
 	a.warn("never_equal", e, diagnostic.Diagnostic{Message: said + ": " + a.file.briefly(subject) + " is " + t.String(), Note: a.origin(subject, t),
 		Hint: "compare with a number within the bounds, or leave it out"})
+}
+
+// durations tells whether every value of a type is a duration, as a contract says.
+func (t Type) durations() bool {
+	for _, at := range t.atoms {
+		if !at.formed() || at.lit != "duration" {
+			return false
+		}
+	}
+	return t.known()
 }
 
 // extents are where the numbers of an operand lie, nil if it may be anything else; bounded tells

@@ -25,8 +25,15 @@ func (a *analysis) block(stmts []syntax.Stmt, w *flow) *flow {
 func (a *analysis) statement(s syntax.Stmt, w *flow) *flow {
 	switch s := s.(type) {
 	case *syntax.ExprStmt:
+		before := w.clone()
 		t := a.expr(s.X, w)
 		a.dropped(s.X, t)
+		a.idle(s.X, before)
+		if call, ok := unparen(s.X).(*syntax.CallExpr); ok {
+			if dot, ok := call.Fn.(*syntax.DotExpr); ok && changing[dot.Name.Name] {
+				a.lost(dot.X, call, before)
+			}
+		}
 	case *syntax.AssignStmt:
 		a.assignment(s, w)
 	case *syntax.DefStmt:
@@ -328,6 +335,7 @@ func (a *analysis) unpack(lhs syntax.Expr, parts []syntax.Expr, t Type, w *flow)
 
 // store is x[k] = t.
 func (a *analysis) store(e *syntax.IndexExpr, x, k, t Type, w *flow) {
+	a.lost(e.X, e, w)
 	w.forget(indexed)
 	if x.any {
 		a.lend(k)

@@ -38,7 +38,7 @@ const (
 type atom struct {
 	kind  kind
 	exact bool    // the value is lit
-	lit   string  // of a text, an int as digits, "True" or "False"; the name of an opaque type
+	lit   string  // of a text, an int as digits, "True" or "False"; the name of an opaque type; of a text that is not exact its form, "duration" or "timestamp"
 	obj   *object // of all that has parts; of None why it is there, nil where it was written
 	span  span    // what a contract says of a number, or of the length of a text
 }
@@ -103,7 +103,18 @@ func (b atom) covers(a atom) bool {
 }
 
 // special tells whether an atom is less than all values of its kind.
-func (a atom) special() bool { return a.exact || a.span.bound }
+func (a atom) special() bool { return a.exact || a.span.bound || a.formed() }
+
+// formed tells whether an atom is the texts of a form.
+func (a atom) formed() bool { return a.kind == text && !a.exact && a.lit != "" }
+
+// texts are all of a form, or all texts where the form is not one to tell apart.
+func texts(form string) Type {
+	if form != "duration" && form != "timestamp" {
+		return anyText
+	}
+	return of(atom{kind: text, lit: form})
+}
 
 // join is the union of two types.
 func join(s, t Type) Type {
@@ -275,6 +286,9 @@ func show(t Type, depth int) string {
 			words = append(words, w)
 		}
 	}
+	if t.json() {
+		return "JSON value"
+	}
 	if i, j := slices.Index(words, "True"), slices.Index(words, "False"); i >= 0 && j >= 0 {
 		words[min(i, j)] = "bool"
 		words = slices.Delete(words, max(i, j), max(i, j)+1)
@@ -284,6 +298,16 @@ func show(t Type, depth int) string {
 		words = append(slices.Delete(words, i, i+1), "None")
 	}
 	return strings.Join(words, " | ")
+}
+
+// json tells whether a type has what JSON can say of each kind.
+func (t Type) json() bool {
+	for _, k := range []kind{none, boolean, integer, float, text, list, dict} {
+		if !slices.ContainsFunc(t.atoms, func(a atom) bool { return a.kind == k && !a.special() || k == boolean && a.kind == k }) {
+			return false
+		}
+	}
+	return true
 }
 
 // asNumber writes number(0..1) for what contracts call so.
@@ -306,7 +330,7 @@ func (a atom) show(depth int) string {
 		return quote(a.lit)
 	case a.exact && (a.kind == integer && depth > 0 || a.kind == boolean):
 		return a.lit
-	case a.kind == opaque:
+	case a.kind == opaque, a.formed():
 		return a.lit
 	case a.obj == nil && depth > 0:
 		return kindNames[a.kind] + a.span.String()
