@@ -146,6 +146,9 @@ var arrows = []arrow{
 	{"cmd/starling/mutant", "cmd/starling/coverage cmd/starling/junit cmd/starling/plain cmd/starling/snapshot cmd/starling/suite cmd/starling/table lang/compile lang/diagnostic lang/effect lang/mutate runtime"},
 	{"cmd/starling/snapshot", "lang/contract runtime/wholefile stdlib"},
 	{"cmd/starling/watch", "lang"},
+	{"docs", ""},
+	{"cmd/starling/manpage", ""},
+	{"cmd/starling/site", "lang/doc scripts/gallery stdlib/project"},
 	{"cmd/starling/config", "cmd/starling/place cmd/starling/sources cmd/starling/table lang/diagnostic runtime runtime/postgres stdlib/project"},
 	{"cmd/starling/coverage", "lang/compile cmd/starling/suite"},
 	{"cmd/starling/timetable", "cmd/starling/table lang/contract lang/effect runtime"},
@@ -158,7 +161,7 @@ var arrows = []arrow{
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/annotation cmd/starling/build cmd/starling/completion cmd/starling/pace cmd/starling/brought cmd/starling/form " +
 			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/inbox cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/mend cmd/starling/mutant cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/sources cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/scaffold cmd/starling/suite cmd/starling/webhook " +
 			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/trace cmd/starling/worker runtime/archive runtime/memory runtime/postgres runtime/transfer " +
-			"cmd/starling/config cmd/starling/snapshot cmd/starling/watch"},
+			"docs scripts/gallery cmd/starling/config cmd/starling/manpage cmd/starling/site cmd/starling/snapshot cmd/starling/watch"},
 }
 
 // pkg is what `go list` says of a package.

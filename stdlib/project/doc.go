@@ -38,7 +38,7 @@
 //	                                               has           It counts in the project of the store
 //	store.keep              int, from 100          all        records of its journal that a run which has not ended keeps at least; from twice as many on
 //	                                                          the older ones are trimmed. It counts in the project that the store stands in
-//	store.url               address                none       the database that holds the store, postgres://USER@HOST/NAME, in which {NAME} stands for a secret; a folder by default
+//	store.url               address                none       the PostgreSQL database that holds the store, in which {NAME} stands for a secret; a folder by default
 //	                                                          With engine.temporal it has what is too large for that server
 //	store.lease             duration, from 1s      "10s"      how long others wait for a sign of life of the owner of a store in a database
 //	engine.temporal         HOST:PORT              none       a Temporal server that drives the runs, for the program that is built for it

@@ -24,6 +24,12 @@ func Reference() string {
 	return b.String()
 }
 
+// Example is a project file to begin with.
+func Example() string {
+	text, _, _ := strings.Cut(Reference(), "\nThese are all the keys")
+	return strings.ReplaceAll(strings.TrimPrefix(text, "    "), "\n    ", "\n")
+}
+
 // Key is one key of the project file. In a path NAME, SCRIPT and MODEL stand for any name.
 type Key struct {
 	Path    string // "agents.NAME.backend"
