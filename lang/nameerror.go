@@ -53,7 +53,7 @@ func foreignName(name string) string {
 	case "input":
 		return "gate(…) asks a person"
 	case "open":
-		return "scripts do not read files; pass what they need as an input"
+		return "fs.read(path) reads a file of the workspace"
 	}
 	return ""
 }

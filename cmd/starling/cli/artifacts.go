@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/progress"
 	"starling/runtime"
 	"starling/runtime/query"
 )
@@ -47,7 +48,7 @@ type artifactsDocument struct {
 
 func (v *artifactsVerb) artifacts(ctx context.Context, address, step, out string) error {
 	return v.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
-		found, err := query.Artifacts(ctx, s, r.ID, step)
+		found, err := query.Artifacts(ctx, s, r.ID, progress.Address(step))
 		if err == nil && out != "" {
 			err = writeArtifacts(ctx, s, found, out)
 		}
@@ -60,7 +61,7 @@ func (v *artifactsVerb) artifacts(ctx context.Context, address, step, out string
 		w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(w, "STEP\tNAME\tBYTES\tSHA-256")
 		for _, a := range found {
-			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", a.Step, a.Name, a.Size, a.Hash)
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", progress.Name(a.Step), a.Name, a.Size, a.Hash)
 		}
 		return w.Flush()
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/progress"
 	"starling/runtime"
 )
 
@@ -163,7 +164,7 @@ func (c *call) sending(run string, a runtime.Await) string {
 
 // gateLine describes an open gate: who is asked, until when, what.
 func gateLine(g runtime.Gate) string {
-	line := g.Gate
+	line := progress.Name(g.Gate)
 	if g.Target != "" {
 		line += " for " + g.Target
 	}

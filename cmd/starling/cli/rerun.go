@@ -74,9 +74,9 @@ func (v *rerunVerb) request(run string) (runtime.ForkRequest, error) {
 			given++
 		}
 	}
-	r := runtime.ForkRequest{Key: requestKey(v.key), Kind: runtime.LineageRerun, Run: run, Step: v.from, Set: v.set, AcceptDrift: v.drift}
+	r := runtime.ForkRequest{Key: requestKey(v.key), Kind: runtime.LineageRerun, Run: run, Step: progress.Address(v.from), Set: v.set, AcceptDrift: v.drift}
 	if v.only != "" {
-		r.Kind, r.Step = runtime.LineageOnly, v.only
+		r.Kind, r.Step = runtime.LineageOnly, progress.Address(v.only)
 	}
 	switch {
 	case given != 1:

@@ -15,6 +15,7 @@ import (
 	"starling/cmd/starling/repl"
 	"starling/cmd/starling/shell"
 	"starling/lang"
+	"starling/lang/doc"
 	"starling/lang/effect"
 	"starling/runtime"
 )
@@ -73,12 +74,36 @@ func (v *runVerb) help(cmd *cobra.Command, args []string) {
 	at := slices.IndexFunc(args, func(a string) bool { return strings.HasSuffix(a, ".star") })
 	if at >= 0 && v.enter(cmd) == nil {
 		if bundle, err := v.readBundle(args[at]); err == nil {
+			if about := aboutScript(bundle); about != "" {
+				v.print("%s\n", about)
+			}
 			if p, err := lang.Compile(bundle, v.env()); err == nil && p.Inputs != nil {
 				v.print("Inputs of %s, each given as -i NAME=TEXT or -i NAME:=JSON:\n%s", args[at], form.Inputs(p.Inputs))
 			}
 		}
 	}
 	v.print("%s\n\n%s", cmp.Or(cmd.Long, cmd.Short), strings.TrimRight(cmd.UsageString(), "\n"))
+}
+
+// aboutScript is what a script says of itself: the text or the comment that it begins with.
+func aboutScript(b *lang.Bundle) string {
+	m := b.Entry()
+	tree, err := lang.FileOptions().Parse(m.Name, m.Source, 0)
+	if err != nil {
+		return ""
+	}
+	if entries := doc.File(tree); len(entries) > 0 && entries[0].Kind == doc.Module {
+		return strings.TrimSpace(entries[0].Summary + " " + entries[0].Text)
+	}
+	var lines []string
+	for line := range strings.Lines(string(m.Source)) {
+		text, comment := strings.CutPrefix(line, "#")
+		if !comment || strings.TrimSpace(text) == "" || strings.HasPrefix(text, "!") {
+			break
+		}
+		lines = append(lines, strings.TrimSpace(text))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // ask asks a person at a terminal for the inputs that are missing.

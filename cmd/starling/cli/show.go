@@ -10,6 +10,7 @@ import (
 
 	"starling/cmd/starling/connect"
 	"starling/cmd/starling/listing"
+	"starling/cmd/starling/progress"
 	"starling/runtime"
 )
 
@@ -144,7 +145,7 @@ func (v *showVerb) showHead(r *runtime.Run) {
 // showDecisions says how the gates of a run were decided.
 func (v *showVerb) showDecisions(list []runtime.Decided) {
 	for _, d := range list {
-		line := fmt.Sprintf("  decided  %s: %s by %s", d.Gate, cmp.Or(d.Choice, "answered"), d.By)
+		line := fmt.Sprintf("  decided  %s: %s by %s", progress.Name(d.Gate), cmp.Or(d.Choice, "answered"), d.By)
 		if d.Through != "" {
 			line += ", answered by " + d.Through
 		}

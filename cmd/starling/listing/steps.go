@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"starling/cmd/starling/progress"
 	"starling/runtime"
 	"starling/runtime/query"
 )
@@ -21,7 +22,7 @@ func Steps(out io.Writer, steps []runtime.Step) error {
 		if s.EndedAt != nil {
 			took = s.EndedAt.Sub(s.StartedAt).Round(time.Millisecond).String()
 		}
-		line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", s.Step, s.Kind, s.Stands(), worked(&s), took)
+		line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", progress.Name(s.Step), s.Kind, s.Stands(), worked(&s), took)
 		fmt.Fprintln(w, strings.TrimRight(line, "\t"))
 	}
 	return w.Flush()
@@ -87,7 +88,7 @@ func (t treeWriter) branch(b *query.Branch, indent string) {
 			edge, below = "└─ ", "   "
 		}
 		if n.Branch != nil {
-			t.line(indent+edge, n.Branch.Name, "", "", -1)
+			t.line(indent+edge, progress.Name(n.Branch.Name), "", "", -1)
 			t.branch(n.Branch, indent+below)
 			continue
 		}

@@ -72,6 +72,9 @@ func (l *Log) what(ev *runtime.Event) table.Cell {
 	if words := strings.TrimPrefix(line, Name(ev.Step)+": "); ok && words != "" {
 		return l.coloured(ev, words)
 	}
+	if words := told(ev); words != "" {
+		return l.coloured(ev, words)
+	}
 	text := ev.Type
 	if data := string(ev.Data); data != "" && data != "{}" && data != "null" {
 		text += "  " + data
@@ -80,6 +83,44 @@ func (l *Log) what(ev *runtime.Event) table.Cell {
 		return l.coloured(ev, text)
 	}
 	return table.Dim(text)
+}
+
+// told says what whoever watches a run is not told: how it began, what a step asks for, how an
+// attempt ended. It is "" for all else.
+func told(ev *runtime.Event) string {
+	d := detailsOf(ev.Data)
+	switch ev.Type {
+	case "run.started":
+		return oneLine("started by " + d.text("by") + d.fields("inputs"))
+	case "step.requested":
+		return oneLine("asks for " + d.text("kind") + about(d.sub("args")))
+	case "attempt.ended":
+		words := fmt.Sprintf("attempt %d: %s", d.number("attempt"), d.text("class"))
+		if served := d.text("backend"); served != "" {
+			words += " by " + served
+		}
+		return oneLine(words)
+	case "run.suspended":
+		var gates []string
+		for gate := range d.sub("gates") {
+			gates = append(gates, Name(gate))
+		}
+		slices.Sort(gates)
+		if len(gates) > 0 {
+			return oneLine("suspended: waits for " + strings.Join(gates, ", "))
+		}
+	}
+	return ""
+}
+
+// about is what a request is about, of the arguments that say it best.
+func about(args details) (words string) {
+	for _, name := range []string{"who", "script", "method", "url", "path", "command", "task", "prompt"} {
+		if text := args.text(name); text != "" {
+			words += " " + text
+		}
+	}
+	return words
 }
 
 // coloured gives the end of something the colour of its state.

@@ -3,6 +3,7 @@ package progress
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -44,6 +45,21 @@ func decoded(segment string) string {
 		return segment
 	}
 	return text
+}
+
+// Address is what [Name] is the name of: what an address may not hold is encoded again.
+func Address(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		c := name[i]
+		kept := c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._-/#%!<>", c) >= 0)
+		if kept {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
 }
 
 // unhex is the value of a digit as addresses have it, -1 of none.

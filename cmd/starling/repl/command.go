@@ -109,7 +109,7 @@ func commandFor(word string) string {
 	case "quit", "exit":
 		return ":quit leaves the session"
 	case "help":
-		return ":help lists the commands; starling doc NAME says what a name of the language means"
+		return "agent? says what agent means, and so with any name; :help lists the commands"
 	case "history":
 		return ":history shows the statements of the session"
 	}
