@@ -199,7 +199,7 @@ func (s *session) take(ctx context.Context, blocks []acp.ContentBlock) (next str
 			s.cancel()
 			select {
 			case e := <-ended:
-				s.count(e.Usage)
+				s.count(e.PromptResponse)
 			case <-time.After(cancelTime):
 			}
 			s.flush(false)
@@ -227,7 +227,7 @@ func heed(told []effect.Steer) string {
 // finish takes how a turn ended. One that was cancelled to tell the agent something may end in any
 // way.
 func (s *session) finish(r acp.PromptResponse, err error, told bool) *fault {
-	s.count(r.Usage)
+	s.count(r)
 	switch {
 	case err != nil:
 		return s.broken(err)

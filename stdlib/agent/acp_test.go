@@ -41,6 +41,8 @@ func TestACP(t *testing.T) {
 		want       string
 	}{
 		{"a text", "", []string{"thinks=Hm.", "says=I look.", "tool=read:Read a", "says=All is ", "says=well."}, `ok text="All is well."`},
+		{"usage beside the protocol", "", []string{"says=ok", "quota=30:4:pro"}, `ok text="ok" usage={"input_tokens": 30, "output_tokens": 4, "model": "pro"}`},
+		{"usage of two models", "", []string{"says=ok", "quota=30:4:pro,lite"}, `ok text="ok" usage={"input_tokens": 30, "output_tokens": 4}`},
 		{"usage and cost", "", []string{"says=ok", "tokens=3:4", "cost=0.25"}, `ok text="ok" usage={"input_tokens": 4, "output_tokens": 4, "cached_tokens": 1, "usd": 0.25, "claimed": True}`},
 		{"garbage between", "", []string{"says=a", "garbage=", "says=b"}, `ok text="ab"`},
 		{"faster than it is heard", "", []string{"flood=20000"}, `ok text="` + strings.Repeat("x", 20000) + `"`},

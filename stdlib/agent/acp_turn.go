@@ -29,6 +29,7 @@ type acpTurn struct {
 	unasked   string                        // the first that changed files without leave, of an agent that may not
 	questions map[string]context.CancelFunc // that wait for people, by their requests
 	tokens    usage
+	models    []string // that have taken them, where it says so
 	before    float64  // what the session had cost before the first turn, in US dollars
 	usd       *float64 // what it has cost since
 	ended     bool     // the agent has ended the newest turn
@@ -68,18 +69,48 @@ func (t *acpTurn) saidLast() string {
 func (t *acpTurn) spent() starlark.Value {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.tokens.withCost(t.usd)
+	return t.used()
+}
+
+// used is spent; t.mu is held.
+func (t *acpTurn) used() starlark.Value {
+	return withModel(t.tokens.withCost(t.usd), onlyOne(t.models))
 }
 
 // count takes what a turn has taken. The protocol is of two minds whether that is of the turn or of
 // the session: it is "for this turn", and so do agents have it.
-func (t *acpTurn) count(u *acp.Usage) {
-	if u == nil {
-		return
+func (t *acpTurn) count(r acp.PromptResponse) {
+	told, models := quotaOf(r.Meta)
+	if r.Usage != nil {
+		told = tokensOf(r.Usage)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.tokens = t.tokens.plus(tokensOf(u))
+	t.tokens, t.models = t.tokens.plus(told), append(t.models, models...)
+}
+
+// quotaOf is what Gemini CLI tells of a turn beside the protocol.
+// https://github.com/google-gemini/gemini-cli, 0.61.0, packages/cli/src/acp
+func quotaOf(meta map[string]any) (u usage, models []string) {
+	var m struct {
+		Quota struct {
+			Tokens struct {
+				Input  int64 `json:"input_tokens"`
+				Output int64 `json:"output_tokens"`
+			} `json:"token_count"`
+			Models []struct {
+				Name string `json:"model"`
+			} `json:"model_usage"`
+		} `json:"quota"`
+	}
+	text, err := json.Marshal(meta)
+	if err != nil || json.Unmarshal(text, &m) != nil {
+		return usage{}, nil
+	}
+	for _, model := range m.Quota.Models {
+		models = append(models, model.Name)
+	}
+	return usage{input: m.Quota.Tokens.Input, output: m.Quota.Tokens.Output}, models
 }
 
 // cost takes what the session has cost in all; of one that was loaded, what it cost before is not
@@ -94,7 +125,7 @@ func (t *acpTurn) cost(usd float64) {
 		t.usd = &usd
 		t.thought.flush()
 		t.text.flush()
-		t.emit.used(t.tokens.withCost(t.usd))
+		t.emit.used(t.used())
 	}
 }
 

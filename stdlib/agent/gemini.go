@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -48,6 +49,8 @@ type geminiLine struct {
 		Input  int64 `json:"input_tokens"`
 		Output int64 `json:"output_tokens"`
 		Cached int64 `json:"cached"`
+
+		Models map[string]json.RawMessage `json:"models"` // that served, beside the one that was to
 	} `json:"stats"`
 }
 
@@ -175,7 +178,8 @@ func (g *gemini) spent() starlark.Value {
 		return nil
 	}
 	stats := g.result.Stats
-	return usage{input: stats.Input, output: stats.Output, cached: stats.Cached}.dict()
+	tokens := usage{input: stats.Input, output: stats.Output, cached: stats.Cached}
+	return tokens.ofModel(onlyOne(slices.Collect(maps.Keys(stats.Models)))) // each has a price of its own
 }
 
 // exit: 41, 52 and 55 are about how it is set up, 42 about what it was given, 53 about how long it

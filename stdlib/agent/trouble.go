@@ -2,6 +2,7 @@ package agent
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -110,13 +111,23 @@ func (u usage) dict() starlark.Value {
 	return d
 }
 
-// ofModel adds which model took them.
-func (u usage) ofModel(name string) starlark.Value {
-	v := u.dict()
-	if d, ok := v.(*starlark.Dict); ok {
+// ofModel adds which model took them; "" is one that nobody has named.
+func (u usage) ofModel(name string) starlark.Value { return withModel(u.dict(), name) }
+
+// withModel adds to a usage which model it is of; "" is one that nobody has named.
+func withModel(v starlark.Value, name string) starlark.Value {
+	if d, ok := v.(*starlark.Dict); ok && name != "" {
 		_ = d.SetKey(starlark.String("model"), starlark.String(name)) // a fresh dict and a string key
 	}
 	return v
+}
+
+// onlyOne is the one text of a list, "" where there is none or another.
+func onlyOne(list []string) string {
+	if list = slices.Compact(slices.Sorted(slices.Values(list))); len(list) == 1 {
+		return list[0]
+	}
+	return ""
 }
 
 // withCost adds what the backend says that it cost, in US dollars.

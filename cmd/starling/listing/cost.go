@@ -29,7 +29,7 @@ func Cost(out io.Writer, d *query.Cost) error {
 				usd += fmt.Sprintf(" (%s claimed)", runtime.Dollars(int64(s.ClaimedUSD*1e6+0.5)))
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\n", name, usd, s.InputTokens, s.OutputTokens, s.Calls)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", name, usd, tokens(s), s.Calls)
 	}
 	for _, r := range d.Rows {
 		name := cmp.Or(r.Name(), "-") // an attempt that was cut does not say which backend served, and some programs not which model
@@ -45,6 +45,14 @@ func Cost(out io.Writer, d *query.Cost) error {
 		}
 	}
 	return w.Flush()
+}
+
+// tokens are two columns. No call takes none: where there are none, nobody has told of any.
+func tokens(s query.CostSum) string {
+	if s.InputTokens == 0 && s.OutputTokens == 0 {
+		return "-\t-"
+	}
+	return fmt.Sprintf("%d\t%d", s.InputTokens, s.OutputTokens)
 }
 
 // Budgets lists what is used of each bound of the budgets, if there are any.

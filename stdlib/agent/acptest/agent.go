@@ -41,6 +41,7 @@ import (
 //	long=KIND:TITLE:N                           asks for leave with an input of N bytes, which begins as every other and ends with the title
 //	deluge=N                                    asks for the file b N times
 //	echo=                                       says what it is prompted
+//	quota=IN:OUT:MODEL,…                        tells of its usage in the words of Gemini CLI
 //	tokens=IN:OUT cost=USD before=USD           tells of its usage: of this turn, of the session so far, of the session when it is loaded
 //	raw=LINE wait=FILE                          writes a line as it is, waits for a file
 //	garbage= flood=N                            writes what is no message, or so many
@@ -208,6 +209,13 @@ func (a *agent) logins() []acp.AuthMethod {
 		{Agent: &acp.AuthMethodAgent{Id: "api-key", Name: "Key"}}}
 }
 
+func served(models string) (list []map[string]string) {
+	for name := range strings.SplitSeq(models, ",") {
+		list = append(list, map[string]string{"model": name})
+	}
+	return list
+}
+
 // opened is the answer to the request for a session, with what can be chosen in it.
 func (a *agent) opened() map[string]any {
 	o := map[string]any{"sessionId": a.session}
@@ -272,6 +280,11 @@ func (a *agent) turn(params json.RawMessage) (any, *acp.RequestError) {
 		case "tokens":
 			in, out, _ := strings.Cut(what, ":")
 			r.Usage = &acp.Usage{InputTokens: number(in), OutputTokens: number(out), CachedReadTokens: acp.Ptr(1)}
+		case "quota": // as Gemini CLI tells it
+			in, rest, _ := strings.Cut(what, ":")
+			out, models, _ := strings.Cut(rest, ":")
+			r.Meta = map[string]any{"quota": map[string]any{"token_count": map[string]int{"input_tokens": number(in), "output_tokens": number(out)},
+				"model_usage": served(models)}}
 		case "stop":
 			r.StopReason = acp.StopReason(what)
 		case "fail":
