@@ -23,9 +23,11 @@ func outputSchemas() map[string]*jsonschema.Schema {
 // hold a call that was refused against its tool's schema too.
 func orRefused(answer, least reflect.Type) *jsonschema.Schema {
 	s := answerSchema(answer)
-	s.Properties["error"] = &jsonschema.Schema{}  // a run's own, or a refusal
+	s.Properties["error"] = tool.Anything()       // a run's own, or a refusal
 	s.Required, s.AdditionalProperties = nil, nil // who called in other words finds more
-	s.AnyOf = []*jsonschema.Schema{{Required: answerSchema(least).Required}, {Required: []string{"error"}}}
+	if must := answerSchema(least).Required; len(must) > 0 {
+		s.AnyOf = []*jsonschema.Schema{{Required: must}, {Required: []string{"error"}}}
+	}
 	return s
 }
 

@@ -469,3 +469,30 @@ func TestNothingToRead(t *testing.T) {
 		t.Errorf("templates: %+v, %v", templates, err)
 	}
 }
+
+// Clients that take the schema of a property for an object find no tools at all where one of them
+// has true in its place: the SDK for JavaScript, and with it Claude Code.
+func TestPropertiesAreObjects(t *testing.T) {
+	p := serve(t, nil)
+	p.call("define", map[string]any{"name": "any", "source": "def main(x, y = None):\n    return x\n"})
+	p.call("define", map[string]any{"name": "said", "source": "inputs = contract(\"{x: any, y: [any]}\")\n\ndef main(x, y):\n    return x\n"})
+	listed := 0
+	for tool, err := range p.session.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed++
+		for side, schema := range map[string]any{"inputSchema": tool.InputSchema, "outputSchema": tool.OutputSchema} {
+			s, _ := schema.(map[string]any)
+			properties, _ := s["properties"].(map[string]any)
+			for name, property := range properties {
+				if _, ok := property.(map[string]any); !ok {
+					t.Errorf("%s: %s has %v as the schema of %s, want an object", tool.Name, side, property, name)
+				}
+			}
+		}
+	}
+	if listed < 10 {
+		t.Errorf("got %d tools", listed)
+	}
+}
