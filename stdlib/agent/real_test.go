@@ -100,7 +100,8 @@ var realPrograms = []realProgram{
 	{name: "claude-agent-acp", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.101.0", command: []string{"claude-agent-acp"},
 		acp: true, mode: "default", env: claudeEnv, key: "ANTHROPIC_API_KEY", edit: claudeEdit, set: claudeFind + claudeSet},
 	{name: "codex-acp", pkg: "@zed-industries/codex-acp", version: "0.16.0", command: []string{"codex-acp"}, acp: true, env: codexEnv,
-		home: codexHome, key: "OPENAI_API_KEY", edit: codexEdit, ask: codexAsk, set: codexSet},
+		home: codexHome, key: "OPENAI_API_KEY", edit: codexEdit, ask: codexAsk, set: codexSet,
+		without: map[string]string{"tokens": "it tells none"}},
 	{name: "gemini --acp", pkg: "@google/gemini-cli", version: "0.61.0", command: []string{"gemini", "--acp"}, acp: true, env: geminiEnv,
 		home: geminiHome, key: "GEMINI_API_KEY", edit: geminiEdit, ask: geminiAsk, set: geminiSet, forgets: true,
 		faults: map[string]string{"re-ask": forgetful},
@@ -119,6 +120,9 @@ var realCases = []realCase{
 	}},
 	{"typed", func(w *realWorld) string {
 		return w.gives(typedReply, `agent("a", plan('{"structured": {"word": "ready", "number": 7}}')).output`, `{"word":"ready","number":7}`)
+	}},
+	{"tokens", func(w *realWorld) string {
+		return w.gives(``, `agent("a", plan('{"text": "counted"}')).usage["input_tokens"] > 0`, `true`)
 	}},
 	{"re-ask", func(w *realWorld) string { // the second step is taken in the same conversation alone
 		w.early()
