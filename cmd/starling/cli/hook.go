@@ -2,15 +2,19 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/connect"
 	"starling/cmd/starling/place"
 	"starling/runtime"
 	"starling/runtime/tool"
@@ -129,7 +133,8 @@ func cutLines(text string, most int, where string) string {
 }
 
 // lookForChanges starts the run in the background. The commit is its key: for one that was looked
-// at there is a run already, and nothing is started.
+// at there is a run already, and nothing is started. Where that has left something, another one
+// follows it.
 func (v *hookVerb) lookForChanges(ctx context.Context) error {
 	key := ""
 	if head := git.Head(v.place.Root); head != "" {
@@ -140,7 +145,7 @@ func (v *hookVerb) lookForChanges(ctx context.Context) error {
 		return err
 	}
 	defer v.leave(s)
-	run, err := v.desk(s).StartKnown(ctx, tool.KnowledgeChanges, key)
+	run, left, err := v.lookAgain(ctx, s, key)
 	if err != nil {
 		switch runtime.AsRefusal(err).Kind {
 		case runtime.ErrKeyConflict, runtime.ErrDenied: // looked at under other settings; a session of an agent
@@ -148,6 +153,55 @@ func (v *hookVerb) lookForChanges(ctx context.Context) error {
 		}
 		return err
 	}
+	if left != "" {
+		v.notice("the last look at the knowledge base left something out: %s", left)
+	}
 	v.notice("run %s looks at the knowledge base", run.ID)
 	return nil
+}
+
+// lookAgain starts the run of a key, or one that follows the run of that key, and what the one
+// before has left, "" for nothing.
+func (v *hookVerb) lookAgain(ctx context.Context, s connect.Session, key string) (*runtime.Run, string, error) {
+	for left, next := "", key; ; {
+		run, err := v.desk(s).StartKnown(ctx, tool.KnowledgeChanges, next)
+		if err != nil || key == "" {
+			return run, left, err
+		}
+		found := leftBy(run)
+		switch {
+		case found != "":
+			left, next = found, key+"+"+run.ID
+		case run.Status.Ended(): // it has done what was left
+			return run, "", nil
+		default:
+			return run, left, nil
+		}
+	}
+}
+
+// leftBy says why a run has not looked at all it should have, "" where it has, or is at work.
+func leftBy(r *runtime.Run) string {
+	switch r.Status {
+	case runtime.Failed:
+		return "run " + r.ID + " has failed"
+	case runtime.Completed:
+	default:
+		return ""
+	}
+	var said struct {
+		Detect struct {
+			Status string            `json:"status"`
+			Failed map[string]string `json:"failed"`
+		} `json:"detect"`
+	}
+	// A script of somebody's own may return something else.
+	if json.Unmarshal(r.Output, &said) != nil || said.Detect.Status != "partial" {
+		return ""
+	}
+	names := slices.Sorted(maps.Keys(said.Detect.Failed))
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s", strings.Join(names, ", "), said.Detect.Failed[names[0]])
 }
