@@ -40,6 +40,7 @@ func BenchmarkPostgres(b *testing.B) {
 		b.Run("idle-signal/"+on, func(b *testing.B) { benchIdleSignal(b, stores[on]) })
 		b.Run("burst/"+on, func(b *testing.B) { benchBurst(b, stores[on]) })
 	}
+	b.Run("resume", func(b *testing.B) { benchResume(b, server) })
 	b.Run("waiting", func(b *testing.B) { benchWaiting(b, server) })
 }
 
@@ -143,6 +144,58 @@ func benchIdleSignal(b *testing.B, open func(testing.TB) runtime.Store) {
 	slices.Sort(commits)
 	reportTimes(b, "signal", signals)
 	b.ReportMetric(float64(signals[len(signals)/2])/float64(commits[len(commits)/2]), "commits")
+}
+
+// benchResume measures the answer of a run that is in the store alone, with 10,000 steps behind it
+// and with ten, in turns.
+func benchResume(b *testing.B, server *runtimetest.Postgres) {
+	s, err := postgres.Open(context.Background(), server.Address(), postgres.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	l := newLabOn(b, s)
+	encoded := bundle(b, "def main(n):\n    at = min(n, 50)\n    for i in range(n // at):\n        parallel([lambda: work(\"w\") for j in range(at)])\n    for i in range(9):\n        gate(\"g\", options = [\"on\"])\n", nil)
+	var ids [2][]string
+	for i, n := range []int{10_000, 10} {
+		for range 9 {
+			run, err := l.e.Start(l.ctx, runtime.StartRequest{Bundle: encoded, Script: "bench.star", Inputs: json.RawMessage(fmt.Sprintf(`{"n": %d}`, n))})
+			if err != nil {
+				b.Fatal(err)
+			}
+			follow(b, l.e, l.ctx, run.ID, "gate.opened")
+			ids[i] = append(ids[i], run.ID)
+		}
+	}
+	var took [2][]time.Duration
+	for b.Loop() {
+		for round := range 5 { // each by another owner, who has none of them in memory
+			if err := l.e.Close(); err != nil {
+				b.Fatal(err)
+			}
+			if l.e, err = engine.Open(reopened(b, s), benchEnvironment(l.work), engine.Options{}); err != nil {
+				b.Fatal(err)
+			}
+			if _, err := l.e.Resume(l.ctx, runtime.ResumeRequest{All: true}); err != nil {
+				b.Fatal(err)
+			}
+			for n := range 2 * len(ids[0]) {
+				i := (n + round) % 2
+				begin := time.Now()
+				if _, err := l.e.Signal(l.ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: ids[i][n/2], Choice: "on"}); err != nil {
+					b.Fatal(err)
+				}
+				took[i] = append(took[i], time.Since(begin))
+			}
+		}
+	}
+	if err := l.e.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for i := range took {
+		slices.Sort(took[i])
+	}
+	b.ReportMetric(float64(took[0][len(took[0])/2])/float64(took[1][len(took[1])/2]), "of-short")
+	b.ReportMetric(float64(took[0][len(took[0])/2].Microseconds())/1000, "ms")
 }
 
 // reopened opens the store of a handle that is closed, as its next owner.

@@ -34,7 +34,7 @@ func BenchmarkTakeoverInPostgres(b *testing.B) {
 			first := one.serve("--http", fmt.Sprintf("127.0.0.1:%d", runtimetest.FreePort(b)))
 			first.says("unfinished runs")
 			second := two.serve("--http", fmt.Sprintf("127.0.0.1:%d", runtimetest.FreePort(b)))
-			second.says("owns it")
+			second.says("standing by: process")
 			time.Sleep(time.Second) // for the owner to rest
 			first.end(syscall.SIGKILL)
 			began := time.Now()

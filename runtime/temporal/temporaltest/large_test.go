@@ -134,9 +134,7 @@ func TestManySteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for r, err = e.Get(ctx, r.ID); err == nil && !r.Status.Ended(); r, err = e.Get(ctx, r.ID) {
-		time.Sleep(time.Second)
-	}
+	err = e.Watch(ctx, runtime.WatchRequest{Run: r.ID, Follow: true, Types: []string{"run.completed", "run.failed"}}, func(runtime.Event) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
