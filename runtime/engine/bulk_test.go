@@ -89,3 +89,29 @@ def main(n = 0):
 	}
 	t.Logf("the store is asked %d times for 10 runs, %d times for 300", few, many)
 }
+
+// What the list of all gates asks of the store does not grow with them once they are many: an owner
+// asks for it before it takes over.
+func TestListingGatesAsksInBulk(t *testing.T) {
+	w := newWorld(t)
+	const runs = 600
+	for range runs {
+		w.start("def main():\n    gate(\"g\", options = [\"yes\"])\n", `{}`)
+	}
+	w.engine.Close()
+	w.store = w.store.Reopen()
+	counted := &countingStore{Store: w.store}
+	e, err := engine.Open(counted, environment(w.perform), engine.Options{Log: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.engine = e
+	before := counted.reads.Load()
+	l, err := e.List(w.ctx, runtime.Query{Gates: true})
+	if err != nil || len(l.Gates) != runs {
+		t.Fatalf("%d gates are listed, %v, want %d", len(l.Gates), err, runs)
+	}
+	if reads := counted.reads.Load() - before; reads > runs/2 {
+		t.Errorf("it asks %d times for %d gates", reads, runs)
+	}
+}

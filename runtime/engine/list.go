@@ -280,16 +280,27 @@ func asksFor(q *runtime.Query, target string) bool {
 	return q.Target == "" || target == "" || target == q.Target
 }
 
-// tops finds the top runs of gates. It reads the row of each run once.
+// tops finds the top runs of gates. It reads the row of each run once, and all at once where they
+// turn out to be many: over a network each would be a round trip.
 type tops struct {
 	r    *reader
 	rows map[string]runtime.Summary
+	all  bool // have been read
 }
 
-func (r *reader) tops() *tops { return &tops{r, map[string]runtime.Summary{}} }
+func (r *reader) tops() *tops { return &tops{r: r, rows: map[string]runtime.Summary{}} }
 
 // row is that of a run; of one that is not there, or cannot be told of, it has the id alone.
 func (t *tops) row(run string) runtime.Summary {
+	if len(t.rows) == manyRows && !t.all {
+		t.all = true
+		_ = journal.ScanEach(t.r.store, journal.PrefixRun, func(id string, row []byte, damage error) error {
+			s := t.r.summaryFrom(id, row, damage)
+			s.StartedBy = t.r.starter(&s)
+			t.rows[id] = s
+			return nil
+		}) // of what could not be read here each is asked for by itself
+	}
 	row, known := t.rows[run]
 	if !known {
 		row, _ = t.r.summary(run)
@@ -299,6 +310,9 @@ func (t *tops) row(run string) runtime.Summary {
 	}
 	return row
 }
+
+// manyRows is how many rows are read one by one.
+const manyRows = 256
 
 // of gives the top run of a gate's run, and the gate's address there.
 func (t *tops) of(run, gate string) (runtime.Summary, string) {
