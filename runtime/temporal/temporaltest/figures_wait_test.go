@@ -11,8 +11,8 @@ import (
 	"starling/runtime/temporal"
 )
 
-// crowds starts runs on all sides, and returns when each has been taken up and waits. An answer to a
-// workflow whose first task is still in the queue is answered behind all those tasks: plain ones
+// crowds starts runs on all sides, and returns when each has been taken up and waits. An answer to
+// a workflow whose first task is still in the queue is answered behind all those tasks: plain ones
 // took up to 90 s for that.
 func (l *lab) crowds(n int) (own, plain, folder []string) {
 	own, plain, folder = make([]string, n), make([]string, n), make([]string, n)

@@ -148,8 +148,8 @@ func TestManySteps(t *testing.T) {
 }
 
 // A run has more branches than a workflow may have activities in flight, each of which calls an
-// agent or opens a gate; or more child runs than leave at once (-children has as many as wanted, which
-// takes its time).
+// agent or opens a gate; or more child runs than leave at once (-children has as many as wanted,
+// which takes its time).
 func TestManyBranches(t *testing.T) {
 	const branches = 2500
 	files := map[string]string{
