@@ -115,3 +115,30 @@ func TestListingGatesAsksInBulk(t *testing.T) {
 		t.Errorf("it asks %d times for %d gates", reads, runs)
 	}
 }
+
+// An owner that serves and dies before it has changed anything leaves the index to the next one,
+// which need not make it anew.
+func TestAnIdleOwnerLeavesTheIndex(t *testing.T) {
+	w := newWorld(t)
+	const runs = 100
+	for range runs {
+		w.start("def main():\n    gate(\"g\", options = [\"yes\"])\n", `{}`)
+	}
+	reads := int64(0)
+	for range 2 {
+		w.engine.Close()
+		w.store = w.store.Reopen()
+		counted := &countingStore{Store: w.store}
+		e, err := engine.Open(counted, environment(w.perform), engine.Options{Log: t.Logf})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.engine, reads = e, counted.reads.Load()
+		if _, err := e.Resume(w.ctx, runtime.ResumeRequest{All: true, Schedules: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reads > runs/2 {
+		t.Errorf("it asks %d times before it owns %d runs", reads, runs)
+	}
+}

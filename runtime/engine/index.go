@@ -18,8 +18,8 @@ import (
 // They follow from other rows and are made again from those. A build that does not know them leaves
 // them behind as they are. So the mark says which owner has kept them, by its epoch: the next one
 // finds them good if that was the owner right before it. It is written with an owner's first
-// commit. An entry may be left of what is not there any more, so a list looks at the row that it
-// leads to; none is ever missing.
+// commit, or by one that serves when it begins. An entry may be left of what is not there any more,
+// so a list looks at the row that it leads to; none is ever missing.
 
 // The forms of the index. It moves when the rows change their meaning: each form has what the one
 // before had, and more.

@@ -103,6 +103,11 @@ func (e *Local) Resume(ctx context.Context, c runtime.ResumeRequest) ([]string, 
 		if err := e.schedules.begin(c.Lookup); err != nil {
 			return nil, err
 		}
+		// Whoever stays marks the index as kept: if it died before its first commit, the next owner
+		// would have to make all of it anew.
+		if err := e.commit(ctx, new(runtime.Batch)); err != nil {
+			return nil, err
+		}
 	}
 	if !c.All {
 		return carried, nil
