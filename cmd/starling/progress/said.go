@@ -47,12 +47,13 @@ func decoded(segment string) string {
 	return text
 }
 
-// Address is what [Name] is the name of: what an address may not hold is encoded again.
+// Address is what [Name] is the name of: what an address may not hold is encoded again. An address
+// stays as it is, with the signs that the names of the system have.
 func Address(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
 		c := name[i]
-		kept := c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._-/#%!<>", c) >= 0)
+		kept := c < 0x80 && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("._-/#%!<>:@=~", c) >= 0)
 		if kept {
 			b.WriteByte(c)
 		} else {
