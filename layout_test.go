@@ -77,7 +77,8 @@ var arrows = []arrow{
 		"lang lang/check lang/contract lang/diagnostic lang/effect runtime runtime/journal " +
 			"runtime/filter runtime/query"},
 	{"runtime/mcp", "lang lang/contract lang/effect runtime runtime/tool"},
-	{"runtime/web", "lang/diagnostic runtime runtime/api runtime/mcp runtime/query runtime/tool"},
+	{"runtime/metrics", "runtime runtime/query runtime/tool"},
+	{"runtime/web", "lang/diagnostic runtime runtime/api runtime/mcp runtime/metrics runtime/tool"},
 	{"runtime/runtimetest", "lang/effect runtime runtime/journal"},
 	{"stdlib",
 		"lang/contract lang/crowd lang/diagnostic lang/effect stdlib/agent stdlib/confine " +
@@ -129,7 +130,9 @@ var arrows = []arrow{
 	{"cmd/starling/webhook", "cmd/starling/table lang/effect runtime runtime/tool stdlib/notify stdlib/project stdlib/secret"},
 	{"cmd/starling/listing", "runtime runtime/filter runtime/query cmd/starling/progress cmd/starling/table"},
 	{"cmd/starling/pager", ""},
-	{"cmd/starling/trace", "runtime runtime/journal runtime/query cmd/starling/build cmd/starling/connect"},
+	{"cmd/starling/otlp", "runtime"},
+	{"cmd/starling/telemetry", "lang/effect runtime runtime/metrics cmd/starling/build cmd/starling/otlp cmd/starling/trace stdlib/project stdlib/redact stdlib/secret"},
+	{"cmd/starling/trace", "runtime runtime/journal runtime/query cmd/starling/build cmd/starling/connect cmd/starling/otlp"},
 	{"cmd/starling/graph", "lang lang/diagnostic lang/effect runtime runtime/query cmd/starling/progress cmd/starling/table"},
 	{"cmd/starling/shell", ""},
 	{"cmd/starling/brought", "runtime/archive stdlib/project"},
@@ -154,7 +157,8 @@ var arrows = []arrow{
 	{"cmd/starling/timetable", "cmd/starling/table lang/contract lang/effect runtime"},
 	{"cmd/starling", "cmd/starling/cli"},
 	{"cmd/starling/cli",
-		"lang lang/check lang/contract lang/diagnostic lang/doc lang/effect " +
+		"cmd/starling/telemetry runtime/metrics " +
+			"lang lang/check lang/contract lang/diagnostic lang/doc lang/effect " +
 			"lang/vm runtime runtime/api runtime/badger runtime/engine " +
 			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
@@ -392,7 +396,7 @@ func TestTheCoreIsNarrow(t *testing.T) {
 
 // modules are those of their own in this repository, which take packages of this one from its
 // folders.
-var modules = []string{"runtime/peers", "runtime/temporal", "runtime/temporal/temporaltest", "stdlib/agent/judge"}
+var modules = []string{"runtime/peers", "runtime/temporal", "runtime/temporal/temporaltest", "stdlib/agent/judge", "cmd/starling/telemetry/collectortest"}
 
 // A module of its own asks for all that the packages ask for which it takes from here: else it does
 // not build, and no other test would see that.

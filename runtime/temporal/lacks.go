@@ -36,7 +36,7 @@ func supported(r *runtime.StartRequest, p *run.Program) error {
 	case slices.ContainsFunc(r.Settings.Budgets, func(c effect.Ceiling) bool { return c.Daily }):
 		return errUnsupported(`[budgets] with per = "day", which count what all runs spend`)
 	case len(r.Settings.Notify) > 0:
-		return errUnsupported("[notify]")
+		return errUnsupported("[notify] and [telemetry]")
 	}
 	if list := Lacks(p.Code); len(list) > 0 {
 		return runtime.Refuse(runtime.ErrUnsupported, list[0].Hint, "%s: %s", list[0].File, list[0].Message)

@@ -15,6 +15,7 @@ import (
 	"starling/runtime"
 	"starling/runtime/api"
 	"starling/runtime/mcp"
+	"starling/runtime/metrics"
 	"starling/runtime/tool"
 )
 
@@ -46,7 +47,7 @@ func Handler(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{options: o, known: known, budget: newBudget(o.Wait), pages: map[audience]*page{}, began: time.Now()}
+	s := &server{options: o, known: known, budget: newBudget(o.Wait), pages: map[audience]*page{}, began: time.Now(), numbers: metrics.Reader{Desk: o.Desk}}
 	routes := newRoutes()
 	for _, t := range tool.Tools() {
 		routes.add(http.MethodPost, "/v1/"+t.Name, s.served(s.call(t)))
@@ -73,6 +74,7 @@ type server struct {
 	known   runtime.Bearers
 	budget  *budget
 	began   time.Time
+	numbers metrics.Reader
 
 	mu    sync.Mutex // protects what is below
 	pages map[audience]*page

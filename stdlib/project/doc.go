@@ -85,6 +85,12 @@
 //	notify.NAME.started_by  list of names          all        only what happens in runs that one of these has started, and below them: local:USER, or the name of a token
 //	notify.NAME.secret      name                   none       secret that a webhook is signed with; one that begins with whsec_ is base64 behind it
 //	notify.NAME.env         list of names          []         environment variables that a command is given, beside what every program needs
+//	telemetry.endpoint      address                required   of a collector of OpenTelemetry, without /v1/traces: it is told each run that has ended and, by `starling serve`, metrics
+//	telemetry.headers       {HEADER = text}        {}         headers of requests to it, in which {NAME} stands for a secret
+//	telemetry.protocol      "http/protobuf",       "http/protobuf"  how it is told
+//	                        "http/json"
+//	telemetry.timeout       duration, to 25s       "10s"      of one request to it
+//	telemetry.interval      duration, from 1s      "1m"       between two reports of metrics
 //	inbox.NAME              filter                 none       a section of the inbox on a terminal, such as "target = reviewer and age > 2h"
 //	webhooks.NAME.from      "github", "gitlab",    required   who posts to /webhooks/NAME of `starling serve --http`, and how it signs
 //	                        "standard", "stripe"

@@ -57,6 +57,8 @@ type File struct {
 
 	Inbox []Section // in the order of the file
 
+	Telemetry *Telemetry // nil without one
+
 	Protected []string // patterns of paths that no script changes, beside those of [File.Named]
 	Filters   []string // of git's filters, the names of those that commits go through
 }

@@ -29,6 +29,9 @@ func (f *File) Notices() []effect.Notice {
 	for _, n := range f.Notify {
 		list = append(list, effect.Notice{Channel: n.Name, On: n.On, Targets: n.Targets, StartedBy: n.StartedBy})
 	}
+	if f.Telemetry != nil {
+		list = append(list, f.Telemetry.told())
+	}
 	return list
 }
 

@@ -80,7 +80,7 @@ func (t table) element(key string, i int) []string { return append(t.at(key), in
 
 func (r *reader) project(t table) *File {
 	r.onlyKeys(t, "fake", "protected", "git", "machine", "owner", "store", "engine", "defaults", "agents",
-		"grants", "secrets", "sh", "tools", "notify", "inbox", "webhooks", "prices", "budgets")
+		"grants", "secrets", "sh", "tools", "notify", "inbox", "webhooks", "prices", "budgets", "telemetry")
 	f := &File{Shell: Shell{Sandbox: WholeSandbox}, Protected: r.patterns(t, "protected")}
 	if git, ok := r.table(t, "git"); ok {
 		r.onlyKeys(git, "filters")
@@ -120,6 +120,7 @@ func (r *reader) project(t table) *File {
 	r.checkHooks(f, table{path: t.at("notify")})
 	r.each(t, "webhooks", func(name string, hook table) { f.Webhooks = append(f.Webhooks, r.incoming(f, name, hook)) })
 	f.Inbox = r.inbox(t)
+	r.telemetry(f, t)
 	r.checkUse(f, t.at("store"), f.StoreURL)
 	r.checkUse(f, t.at("engine"), f.Engine.Key)
 	r.checkQueues(f, t.at("agents"))

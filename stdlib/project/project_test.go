@@ -188,7 +188,33 @@ starling.toml:2:2: table a already exists
 starling.toml:1:1: unknown key naem
   | naem = 1
   | ^^^^
-  = help: the keys here are fake, protected, git, machine, owner, store, engine, defaults, agents, grants, secrets, sh, tools, notify, inbox, webhooks, prices, budgets
+  = help: the keys here are fake, protected, git, machine, owner, store, engine, defaults, agents, grants, secrets, sh, tools, notify, inbox, webhooks, prices, budgets, telemetry
+`},
+		{"[telemetry]\nendpoint = 'localhost:4318'\nprotocol = 'grpc'\ninterval = '1ms'\ntimeout = '1m'\nheaders = {'a b' = 'x', Authorization = '{key}'}\n", `
+starling.toml:2:12: telemetry.endpoint: got "localhost:4318", want an address such as "https://example.org/v1", without user and password
+  | endpoint = 'localhost:4318'
+  |            ^^^^^^^^^^^^^^^^
+starling.toml:3:12: telemetry.protocol: got "grpc", want http/protobuf or http/json
+  | protocol = 'grpc'
+  |            ^^^^^^
+starling.toml:4:12: telemetry.interval: got "1ms", want 1s at least
+  | interval = '1ms'
+  |            ^^^^^
+starling.toml:5:11: telemetry.timeout: got "1m", want 25s at most
+  | timeout = '1m'
+  |           ^^^^
+starling.toml:6:20: telemetry.headers.a b: got "a b", want the name of a header
+  | headers = {'a b' = 'x', Authorization = '{key}'}
+  |                    ^^^
+starling.toml:6:41: telemetry.headers.Authorization: got the secret "key", want one that is declared under [secrets]
+  | headers = {'a b' = 'x', Authorization = '{key}'}
+  |                                         ^^^^^^^
+`},
+		{"[telemetry]\n", `
+starling.toml:1:2: telemetry: endpoint is missing: the address of the collector
+  | [telemetry]
+  |  ^^^^^^^^^
+  = help: write endpoint = "http://localhost:4318"
 `},
 		{agent + "tiemout = '3s'\n", `
 starling.toml:3:1: unknown key agents.a.tiemout

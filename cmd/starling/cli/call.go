@@ -23,6 +23,7 @@ import (
 	"starling/cmd/starling/plain"
 	"starling/cmd/starling/repl"
 	"starling/cmd/starling/table"
+	"starling/cmd/starling/telemetry"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/stdlib/process"
@@ -47,6 +48,8 @@ type call struct {
 	guards  process.Guards                    // that this process has started
 	further *connect.Further                  // an engine that is not in every program, nil for none
 	mended  mend.Texts                        // files that check --fix reads as they would be
+
+	exporter *telemetry.Exporter // of the engine that this process owns, nil for none
 
 	// Flags of all verbs.
 	dirFlag    string

@@ -13,6 +13,7 @@ import (
 	"starling/cmd/starling/build"
 	"starling/cmd/starling/connect"
 	"starling/cmd/starling/place"
+	"starling/cmd/starling/telemetry"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/badger"
@@ -98,7 +99,8 @@ func (c *call) openEngine(store runtime.Store) (runtime.Engine, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
-	e, err := engine.Open(c.around(store), c.env(), engine.Options{
+	c.exporter = telemetry.New(c.getenv, c.clock)
+	e, err := engine.Open(c.around(store), c.exporter.Within(c.env()), engine.Options{
 		Folder:   dir,
 		Machine:  machine,
 		Log:      c.notice,
@@ -117,6 +119,7 @@ func (c *call) openEngine(store runtime.Store) (runtime.Engine, error) {
 	if err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
+	c.exporter.Opened(e)
 	return e, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"starling/cmd/starling/connect"
 	"starling/runtime"
+	"starling/runtime/metrics"
 	"starling/runtime/postgres"
 )
 
@@ -70,13 +71,29 @@ func (v *serveVerb) serve(ctx context.Context, idle string, f faces) error {
 		}
 		v.standBy(h)
 	}
+	reporting, end := context.WithCancel(ctx)
+	defer func() { end() }()
 	s.Ready = func(e connect.Session) error {
+		end() // of a shared store, for the engine that has lost it
+		reporting, end = context.WithCancel(ctx)
+		if err := v.report(reporting); err != nil {
+			return err
+		}
 		if err := v.carryAll(ctx, e, l, f.scheme()); err != nil || l == nil {
 			return err
 		}
 		return v.expose(e, entrance.Own(), f)
 	}
 	return v.door().Serve(ctx, s)
+}
+
+// report has the collector of the project told how the store stands, as long as ctx goes on.
+func (v *serveVerb) report(ctx context.Context) error {
+	settings, err := v.homeSettings(v.place.Home())
+	if err == nil && v.exporter != nil {
+		go v.exporter.Report(ctx, settings, &metrics.Reader{Desk: v.desk(v.exporter.Engine())}, v.notice)
+	}
+	return err
 }
 
 // standBy says for whom a server of a shared store waits.

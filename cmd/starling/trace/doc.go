@@ -6,8 +6,4 @@
 // that one for each attempt of an agent, with the attributes of the GenAI conventions; what a run
 // has started belongs to its trace. Nothing of what is worked on is in it: no inputs, prompts,
 // replies, outputs or messages of errors, and so no secret.
-//
-// It is sent as OTLP over HTTP, in JSON, to where the variables of OpenTelemetry's specification
-// say. The official SDK is not used: its exporter adds a span when it is ended by this process, and
-// brings protobuf and a pipeline of its own for what here is one request.
 package trace

@@ -11,6 +11,7 @@ import (
 
 	"starling/cmd/starling/build"
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/otlp"
 	"starling/runtime"
 	"starling/runtime/journal"
 	"starling/runtime/query"
@@ -37,8 +38,8 @@ an agent, with the attributes of the GenAI conventions. It is made of the journa
 
 With - the run is that of a notice on standard input, so that [notify.NAME] in starling.toml has each run told when it ends.
 
-` + envEndpoint + ` says where to (default ` + defaultEndpoint + `), ` + envHeaders + ` and ` + envTimeout + ` how, or the
-same of traces alone; ` + envService + ` and ` + envResource + ` who tells.`,
+` + otlp.EnvEndpoint + ` says where to (default ` + otlp.DefaultEndpoint + `), ` + otlp.EnvHeaders + ` and ` + otlp.EnvTimeout + ` how, or the
+same of traces alone; ` + otlp.EnvService + ` and ` + otlp.EnvResource + ` who tells.`,
 		Example: "  starling trace @last --send",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -78,34 +79,39 @@ func (h Host) tell(ctx context.Context, s connect.Session, r *runtime.Run, send 
 		return runtime.Refuse(runtime.ErrUsage, "starling wait "+r.ID+" stays until it has", "trace: the run %s has not ended: it is %s", r.ID, r.Status)
 	}
 	env := func(name string) string { v, _ := h.Getenv(name); return v }
-	who, err := resourceOf(env, build.Version())
+	who, err := otlp.ResourceOf(env, build.Version())
 	if err != nil {
 		return err
 	}
-	list, err := spansOf(ctx, s, r)
+	list, _, err := Of(ctx, s, r)
 	if err != nil {
 		return err
 	}
-	doc := &request{[]resourceSpans{{who, []scopeSpans{{scope{"starling", build.Version()}, list}}}}}
+	doc := Document(who, list)
 	if !send {
 		return h.Answer(doc)
 	}
-	if env(envDisabled) == "true" {
+	if env(otlp.EnvDisabled) == "true" {
 		return nil
 	}
-	to, err := targetOf(env)
+	to, err := otlp.TargetOf(env)
 	if err != nil {
 		return err
 	}
-	if err := to.send(ctx, doc); err != nil {
-		return err
+	if err := to.Send(ctx, doc); err != nil {
+		return runtime.Refusef(runtime.ErrUnreachable, "trace: %v", err)
 	}
 	h.Notice("sent %d spans of the trace %s", len(list), list[0].TraceID)
 	return nil
 }
 
-// spansOf are the spans of a run and of all below it.
-func spansOf(ctx context.Context, s connect.Session, r *runtime.Run) ([]span, error) {
+// Document is a request to take the spans of a trace.
+func Document(who otlp.Resource, list []otlp.Span) *otlp.Spans {
+	return &otlp.Spans{Resources: []otlp.ResourceSpans{{Resource: who, Scopes: []otlp.ScopeSpans{{Scope: otlp.Scope{Name: "starling", Version: build.Version()}, Spans: list}}}}}
+}
+
+// Of are the spans of a run that has ended, and of all below it, and the attempts of their agents.
+func Of(ctx context.Context, s runtime.Engine, r *runtime.Run) ([]otlp.Span, []Attempt, error) {
 	top := r
 	for {
 		up, _, child := journal.CutParent(top.Details.Parent)
@@ -114,18 +120,20 @@ func spansOf(ctx context.Context, s connect.Session, r *runtime.Run) ([]span, er
 		}
 		var err error
 		if top, err = s.Get(ctx, up); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return below(ctx, s, r, top.ID)
+	m := &maker{trace: traceID(top.ID)}
+	err := m.below(ctx, s, r)
+	return m.list, m.attempts, err
 }
 
-// below are the spans of a run, as far as its journal was not trimmed, and of those that its steps
-// have started.
-func below(ctx context.Context, s connect.Session, r *runtime.Run, top string) ([]span, error) {
+// below makes the spans of a run, as far as its journal was not trimmed, and of those that its
+// steps have started.
+func (m *maker) below(ctx context.Context, s runtime.Engine, r *runtime.Run) error {
 	steps, err := query.StepsAfter(ctx, s, r.ID, r.Details.Horizon)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ended := r.Details.UpdatedAt
 	ends := []string{journal.RunCompleted.String(), journal.RunFailed.String(), journal.RunCancelled.String()}
@@ -134,32 +142,30 @@ func below(ctx context.Context, s connect.Session, r *runtime.Run, top string) (
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	list := spans(r, ended, top, steps)
+	m.spans(r, ended, steps)
 	if !slices.ContainsFunc(steps, func(st runtime.Step) bool { return st.Kind == journal.KindRun }) {
-		return list, nil
+		return nil
 	}
 	started, err := children(ctx, s, r.ID)
 	for _, id := range started {
 		child, err := s.Get(ctx, id)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = m.below(ctx, s, child)
 		}
-		more, err := below(ctx, s, child, top)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		list = append(list, more...)
 	}
-	return list, err
+	return err
 }
 
 // readAtOnce is how many runs are read at once.
 const readAtOnce = 1000
 
 // children are the runs that a run has started, the first one first.
-func children(ctx context.Context, s connect.Session, run string) (ids []string, err error) {
+func children(ctx context.Context, s runtime.Engine, run string) (ids []string, err error) {
 	q := runtime.Query{All: true, Limit: readAtOnce, Terms: [][]string{{runtime.Term(runtime.TermParent, run)}}}
 	for {
 		l, err := s.List(ctx, q)

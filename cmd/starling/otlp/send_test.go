@@ -1,4 +1,4 @@
-package trace
+package otlp
 
 import (
 	"encoding/json"
@@ -33,9 +33,9 @@ func TestWhereSpansAreSent(t *testing.T) {
 		"http://localhost:4318/v1/traces 10s k=1; l=2;": {"OTEL_EXPORTER_OTLP_HEADERS=x=y", "OTEL_EXPORTER_OTLP_TRACES_HEADERS=k=1,l=2", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
 			"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/json"},
 	} {
-		to, err := targetOf(envOf(env...))
-		got := to.url + " " + to.timeout.String()
-		for _, kv := range to.headers {
+		to, err := TargetOf(envOf(env...))
+		got := to.Spans + " " + to.Timeout.String()
+		for _, kv := range to.Headers {
 			got += " " + kv[0] + "=" + kv[1] + ";"
 		}
 		if err != nil || got != want {
@@ -43,13 +43,13 @@ func TestWhereSpansAreSent(t *testing.T) {
 		}
 	}
 	for want, env := range map[string]string{
-		"want http/json":                 "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
-		"want an address":                "OTEL_EXPORTER_OTLP_ENDPOINT=ftp://x",
-		"want milliseconds":              "OTEL_EXPORTER_OTLP_TIMEOUT=10s",
-		"want KEY=VALUE, percent-enc":    "OTEL_EXPORTER_OTLP_HEADERS=a=%zz",
-		"OTEL_EXPORTER_OTLP_HEADERS: wa": "OTEL_EXPORTER_OTLP_HEADERS=hunter2",
+		"want http/protobuf or http/json": "OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
+		"want an address":                 "OTEL_EXPORTER_OTLP_ENDPOINT=ftp://x",
+		"want milliseconds":               "OTEL_EXPORTER_OTLP_TIMEOUT=10s",
+		"want KEY=VALUE, percent-enc":     "OTEL_EXPORTER_OTLP_HEADERS=a=%zz",
+		"OTEL_EXPORTER_OTLP_HEADERS: wa":  "OTEL_EXPORTER_OTLP_HEADERS=hunter2",
 	} {
-		if _, err := targetOf(envOf(env)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+		if _, err := TargetOf(envOf(env)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %v, want %s and no secret", env, err, want)
 		}
 	}
@@ -72,10 +72,10 @@ func TestWhatACollectorSays(t *testing.T) {
 		}, ""},
 		"it refuses": {func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, `{"partialSuccess":{"rejectedSpans":"1","errorMessage":"too old"}}`)
-		}, "it refused 1 spans: too old"},
+		}, "it refused 1 of what it was told: too old"},
 		"as a number": {func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, `{"partialSuccess":{"rejectedSpans":1,"errorMessage":"too old"}}`)
-		}, "it refused 1 spans"},
+		}, "it refused 1 of what it was told"},
 		"it is busy": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", http.StatusServiceUnavailable) }, "503 Service Unavailable: later"},
 		"it sends away": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
@@ -84,7 +84,7 @@ func TestWhatACollectorSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got http.Header
-			var body request
+			var body Spans
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				got = r.Header
 				if name != "it never speaks" {
@@ -93,11 +93,11 @@ func TestWhatACollectorSays(t *testing.T) {
 				c.answer(w, r)
 			}))
 			defer server.Close()
-			to := target{url: server.URL + "/v1/traces?key=hunter2", headers: [][2]string{{"Authorization", "Bearer hunter2"}}, timeout: time.Minute}
+			to := Target{Spans: server.URL + "/v1/traces?key=hunter2", Headers: [][2]string{{"Authorization", "Bearer hunter2"}}, Timeout: time.Minute, Protocol: JSON}
 			if c.want == "deadline" {
-				to.timeout = time.Millisecond
+				to.Timeout = time.Millisecond
 			}
-			err := to.send(t.Context(), &request{[]resourceSpans{{ScopeSpans: []scopeSpans{{Spans: []span{{TraceID: "t"}}}}}}})
+			err := to.Send(t.Context(), &Spans{[]ResourceSpans{{Scopes: []ScopeSpans{{Spans: []Span{{TraceID: "t"}}}}}}})
 			if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hunter2")) {
 				t.Errorf("got %v, want %q and no secret", err, c.want)
 			}
@@ -107,7 +107,7 @@ func TestWhatACollectorSays(t *testing.T) {
 			if got.Get("Content-Type") != "application/json" || got.Get("Authorization") != "Bearer hunter2" {
 				t.Errorf("it was sent the headers %v", got)
 			}
-			if name == "it takes them" && body.ResourceSpans[0].ScopeSpans[0].Spans[0].TraceID != "t" {
+			if name == "it takes them" && body.Resources[0].Scopes[0].Spans[0].TraceID != "t" {
 				t.Errorf("it was sent %+v", body)
 			}
 		})
