@@ -1,4 +1,4 @@
-// Package notify tells somebody what has happened in a run: by a webhook, or by a command. When,
+// Package notify tells somebody what has happened in a run: by a webhook, mail or a command. When,
 // and how often, is the runtime's.
 //
 // A webhook is sent the notice as JSON, with the headers of Standard Webhooks:
@@ -11,6 +11,10 @@
 // any other is taken as it is. What is answered with a status of 2xx has arrived; 410 says that
 // nobody wants to be told; everything else is tried again. An address may be a secret, or have one
 // in it, and its path often is one: errors show the host at most, and nothing of what secrets hold.
+//
+// Mail is plain text with what is asked and the command that answers it, over TLS or on this
+// machine alone; its Message-ID is made of the notice's. What a server refuses with 550 to 559 is
+// given up, everything else is tried again.
 //
 // A command has the notice on its standard input and its id in STARLING_NOTICE; it has told
 // somebody when it exits with 0.
@@ -49,6 +53,8 @@ func perform(ctx context.Context, client *http.Client, a *effect.Attempt) effect
 		return failed(effect.Final, "there is no [notify.%s]", args.Text("channel"))
 	case n.Webhook != "":
 		return send(ctx, client, a, n, args.Text("body"))
+	case n.SMTP != "":
+		return post(ctx, a, n, args.Text("body"))
 	}
 	return execute(ctx, a, n, args.Text("body"))
 }

@@ -24,7 +24,10 @@ import (
 // TestMain is the guard under which commands run, too.
 func TestMain(m *testing.M) {
 	process.GuardMain(os.Args)
-	os.Exit(m.Run())
+	remove := trustOurs()
+	code := m.Run()
+	remove()
+	os.Exit(code)
 }
 
 const hookKey = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -46,6 +49,11 @@ func settings(dir, text string) *effect.Settings {
 // tell tells a channel of a project of a notice.
 func tell(t *testing.T, text, body string) effect.Reply {
 	t.Helper()
+	return tellWithin(context.Background(), t, text, body)
+}
+
+func tellWithin(ctx context.Context, t *testing.T, text, body string) effect.Reply {
+	t.Helper()
 	dir := t.TempDir()
 	args := starlark.NewDict(2)
 	for name, text := range map[string]string{"channel": "ops", "body": body} {
@@ -54,7 +62,7 @@ func tell(t *testing.T, text, body string) effect.Reply {
 		}
 	}
 	a := &effect.Attempt{Run: "run1", Step: "review", Number: 1, Key: "run1_7_ops", Args: args, Settings: settings(dir, text), Env: variable}
-	r := notify.Handler().Perform(context.Background(), a)
+	r := notify.Handler().Perform(ctx, a)
 	if text, err := os.ReadFile(filepath.Join(dir, "told")); err == nil {
 		r.Text = string(text)
 	}

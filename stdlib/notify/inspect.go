@@ -4,14 +4,19 @@ import (
 	"context"
 	"net/url"
 	"os"
+	"strings"
 
 	"starling/lang/effect"
 	"starling/stdlib/process"
 	"starling/stdlib/project"
+	"starling/stdlib/redact"
 )
 
-// What says who is told: a command, or the host of a webhook, whose path may be a key.
+// What says who is told: a command, addresses, or the host of a webhook, whose path may be a key.
 func What(n project.Notify) string {
+	if n.SMTP != "" {
+		return "mail to " + strings.Join(n.Mail, ", ")
+	}
 	if n.Webhook == "" {
 		return "command " + n.Command[0]
 	}
@@ -29,6 +34,12 @@ func Lacks(ctx context.Context, n project.Notify, s *effect.Settings, env func(n
 		if _, ok := env(name); !ok {
 			return "the environment variable " + name + " has no value", "export " + name + "=…"
 		}
+	}
+	if n.SMTP != "" {
+		if _, err := passwordOf(ctx, &effect.Attempt{Settings: s, Env: env}, n, new(redact.Redactor)); err != nil {
+			return err.Error(), "see [notify." + n.Name + "] in " + project.Name + ", and the secret that it names"
+		}
+		return "", ""
 	}
 	if n.Webhook != "" {
 		if _, err := open(ctx, &effect.Attempt{Settings: s, Env: env}, n); err != nil {

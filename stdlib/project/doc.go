@@ -77,13 +77,18 @@
 //	tools.NAME.max_bytes    int, from 1            256 KiB    of one result
 //	tools.NAME.definitions  hash                   any        the definitions of its tools must have this hash, which `starling tools ls` shows
 //	notify.NAME.webhook     address                one of     is sent what happens in runs, as JSON: see the package notify; {NAME} in it stands for the secret, which may be the whole
-//	notify.NAME.command     list of strings        the two    has it on its standard input; a path with a slash is relative to this file
+//	notify.NAME.mail        list of addresses      these      are sent mail: "ann@example.org", "Ann <ann@example.org>"
+//	notify.NAME.command     list of strings        three      has it on its standard input; a path with a slash is relative to this file
 //	notify.NAME.on          list of "gate",        "gate",    what it is told: gates that open, gates that are decided, runs that end, budgets that are
 //	                        "decision", "end",     "end",     reached, work that an agent with backend = "inbox" may claim
 //	                        "budget", "work"       "budget"
 //	notify.NAME.targets     list of names          all        of gates only those for one of these, of work that of one of these agents
 //	notify.NAME.started_by  list of names          all        only what happens in runs that one of these has started, and below them: local:USER, or the name of a token
-//	notify.NAME.secret      name                   none       secret that a webhook is signed with; one that begins with whsec_ is base64 behind it
+//	notify.NAME.secret      name                   none       secret that a webhook is signed with; one that begins with whsec_ is base64 behind it. Of mail, the password of its server
+//	notify.NAME.from        address                required   of mail: whom it is from
+//	notify.NAME.smtp        address                required   of mail: its server, "smtp://HOST:587" where TLS is begun by STARTTLS, "smtps://HOST:465" where it is from the start
+//	notify.NAME.user        string                 none       of mail: as whom its server is asked
+//	notify.NAME.server      address                none       of mail: of `starling serve --http`, for the commands in it
 //	notify.NAME.env         list of names          []         environment variables that a command is given, beside what every program needs
 //	telemetry.endpoint      address                required   of a collector of OpenTelemetry, without /v1/traces: it is told each run that has ended and, by `starling serve`, metrics
 //	telemetry.headers       {HEADER = text}        {}         headers of requests to it, in which {NAME} stands for a secret

@@ -3,6 +3,7 @@ package project
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
@@ -20,6 +21,11 @@ type Notify struct {
 	Webhook string   // address that is sent the notice, in which {NAME} stands for a secret; see [Placeholder]
 	Secret  string   // name of the secret that webhooks are signed with, "" for none
 	Command []string // program and arguments, which has the notice on its standard input
+	Mail    []string // addresses that are sent mail; From, SMTP, User and Server belong to it, and Secret is the password then
+	From    string   // address it is from
+	SMTP    string   // address of the mail server: smtp://HOST:PORT, or with TLS at once smtps://HOST:PORT
+	User    string   // of the mail server, "" for none
+	Server  string   // address of the starling server to which commands of the mail are sent, "" for none
 	Env     []string // names of variables that the command is given, each once
 }
 
@@ -48,7 +54,7 @@ func (r *reader) notify(name string, t table) Notify {
 	if err := effect.CheckName(name); err != nil {
 		r.complain(t.path, diagnostic.Diagnostic{Message: err.Error()})
 	}
-	r.onlyKeys(t, "on", "targets", "started_by", "webhook", "secret", "command", "env")
+	r.onlyKeys(t, "on", "targets", "started_by", "webhook", "secret", "command", "env", "mail", "from", "smtp", "user", "server")
 	n := Notify{Name: name, On: r.strings(t, "on"), Targets: r.strings(t, "targets"), Webhook: r.webhook(t), Command: r.strings(t, "command"), Env: r.variables(t),
 		StartedBy: r.strings(t, "started_by")}
 	n.Secret, _ = r.string(t, "secret")
@@ -61,21 +67,40 @@ func (r *reader) notify(name string, t table) Notify {
 	if len(n.On) == 0 {
 		n.On = []string{effect.NoticeGate, effect.NoticeEnd, effect.NoticeBudget}
 	}
-	_, webhook := t.values["webhook"]
-	_, command := t.values["command"]
-	_, secret := t.values["secret"]
-	_, env := t.values["env"]
-	switch {
-	case webhook == command:
-		r.complain(t.path, diagnostic.Diagnostic{Message: "whoever is told has a webhook or a command", Hint: `write webhook = "https://example.org/hook", or command = ["program"]`})
-	case command && (len(n.Command) == 0 || n.Command[0] == ""):
-		r.refuse(t.at("command"), "no program", "a program and its arguments", "")
-	case command && secret:
-		r.complain(t.at("secret"), diagnostic.Diagnostic{Message: "only webhooks are signed", Hint: "give the command variables with env"})
-	case webhook && env:
-		r.complain(t.at("env"), diagnostic.Diagnostic{Message: "a webhook has no variables", Hint: "sign it with secret"})
-	}
+	r.mail(&n, t)
+	r.oneWay(n, t)
 	return n
+}
+
+// oneWay checks that somebody is told in one way, and brings what belongs to it.
+func (r *reader) oneWay(n Notify, t table) {
+	given := func(key string) bool { _, ok := t.values[key]; return ok }
+	ways := slices.DeleteFunc([]string{"webhook", "command", "mail"}, func(way string) bool { return !given(way) })
+	if len(ways) != 1 {
+		r.complain(t.path, diagnostic.Diagnostic{Message: "whoever is told has a webhook, a command or mail",
+			Hint: `write webhook = "https://example.org/hook", command = ["program"], or mail = ["ann@example.org"]`})
+		return
+	}
+	way := ways[0]
+	if way == "command" && (len(n.Command) == 0 || n.Command[0] == "") {
+		r.refuse(t.at("command"), "no program", "a program and its arguments", "")
+	}
+	for key, of := range map[string]string{"secret": "webhook mail", "env": "command", "from": "mail", "smtp": "mail", "user": "mail", "server": "mail"} {
+		if !given(key) || strings.Contains(of, way) {
+			continue
+		}
+		message, hint := fmt.Sprintf("%s is of mail", key), `write mail = ["ann@example.org"]`
+		switch {
+		case key == "secret":
+			message, hint = "only webhooks are signed", "give the command variables with env"
+		case key == "env":
+			message, hint = "a webhook has no variables", "sign it with secret"
+			if way == "mail" {
+				message, hint = "mail has no variables", "the password of its server is that of secret"
+			}
+		}
+		r.complain(t.at(key), diagnostic.Diagnostic{Message: message, Hint: hint})
+	}
 }
 
 // webhook reads the address of a webhook. Where a secret stands at its beginning, nothing can be

@@ -210,6 +210,34 @@ starling.toml:6:41: telemetry.headers.Authorization: got the secret "key", want 
   | headers = {'a b' = 'x', Authorization = '{key}'}
   |                                         ^^^^^^^
 `},
+		{"[secrets.s]\nenv = 'S'\n[notify.a]\nmail = ['ann', 'b@example.org\\r\\nBcc: c@example.org']\nsmtp = 'mail.example.org'\nsecret = 's'\nenv = ['A']\n[notify.b]\nwebhook = 'https://example.org'\nfrom = 'a@example.org'\n", `
+starling.toml:3:9: notify.a: from is missing, which mail needs
+  | [notify.a]
+  |         ^
+  = help: write from = "starling@example.org" and smtp = "smtp://mail.example.org:587"
+starling.toml:3:9: notify.a: user and secret, the password, go together
+  | [notify.a]
+  |         ^
+  = help: leave both out for a server that takes mail from this machine
+starling.toml:4:9: notify.a.mail[0]: got "ann", want an address, such as "ann@example.org" or "Ann <ann@example.org>"
+  | mail = ['ann', 'b@example.org\r\nBcc: c@example.org']
+  |         ^^^^^
+starling.toml:4:16: notify.a.mail[1]: got "b@example.org\\r\\nBcc: c@example.org", want an address, such as "ann@example.org" or "Ann <ann@example.org>"
+  | mail = ['ann', 'b@example.org\r\nBcc: c@example.org']
+  |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+starling.toml:5:8: notify.a.smtp: got "mail.example.org", want "smtp://HOST:587" for STARTTLS, or "smtps://HOST:465"
+  | smtp = 'mail.example.org'
+  |        ^^^^^^^^^^^^^^^^^^
+  = help: user and secret say who sends
+starling.toml:7:1: notify.a.env: mail has no variables
+  | env = ['A']
+  | ^^^
+  = help: the password of its server is that of secret
+starling.toml:10:8: notify.b.from: from is of mail
+  | from = 'a@example.org'
+  |        ^^^^^^^^^^^^^^^
+  = help: write mail = ["ann@example.org"]
+`},
 		{"[telemetry]\n", `
 starling.toml:1:2: telemetry: endpoint is missing: the address of the collector
   | [telemetry]
@@ -326,7 +354,7 @@ starling.toml:16:15: agents.d.permissions: got "allow", want deny or ask
   |               ^^^^^^^
 `},
 		{"[notify.a]\non = ['gates']\n[notify.b]\nwebhook = 'ftp://x'\nsecret = 'nobody'\n[notify.c]\ncommand = ['x']\nsecret = 's'\n[secrets.s]\nenv = 'S'\n[notify.d]\ncommand = []\n", `
-starling.toml:1:9: notify.a: whoever is told has a webhook or a command; write webhook = "https://example.org/hook", or command = ["program"]
+starling.toml:1:9: notify.a: whoever is told has a webhook, a command or mail; write webhook = "https://example.org/hook", command = ["program"], or mail = ["ann@example.org"]
   | [notify.a]
   |         ^
 starling.toml:2:7: notify.a.on[0]: got "gates", want gate, decision, end, budget or work; did you mean "gate"?
