@@ -36,8 +36,8 @@ type told struct {
 const maxSubject = 120
 
 // letter is the mail of a notice: plain text, with the id of the notice as that of the message, so
-// that one that comes twice is known. What scripts have written stands in no header but the subject,
-// and there without what could end a line.
+// that one that comes twice is known. What scripts have written stands in no header but the
+// subject, and there without what could end a line.
 func letter(n project.Notify, id, body string, now time.Time) ([]byte, error) {
 	var t told
 	if err := json.Unmarshal([]byte(body), &t); err != nil {
@@ -97,8 +97,8 @@ func (t *told) subject() string {
 	return oneLine("starling: " + strings.TrimPrefix(t.Type, "run.") + " " + t.Script + " " + t.Run)
 }
 
-// text is what the mail says. server is the address of the server that answers are sent to, "" where
-// it is not known.
+// text is what the mail says. server is the address of the server that answers are sent to, ""
+// where it is not known.
 func (t *told) text(server string) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

@@ -86,7 +86,7 @@
 //	notify.NAME.started_by  list of names          all        only what happens in runs that one of these has started, and below them: local:USER, or the name of a token
 //	notify.NAME.secret      name                   none       secret that a webhook is signed with; one that begins with whsec_ is base64 behind it. Of mail, the password of its server
 //	notify.NAME.from        address                required   of mail: whom it is from
-//	notify.NAME.smtp        address                required   of mail: its server, "smtp://HOST:587" where TLS is begun by STARTTLS, "smtps://HOST:465" where it is from the start
+//	notify.NAME.smtp        address                required   of mail: its server and port, with the scheme smtp where TLS is begun by STARTTLS, smtps where it is from the start
 //	notify.NAME.user        string                 none       of mail: as whom its server is asked
 //	notify.NAME.server      address                none       of mail: of `starling serve --http`, for the commands in it
 //	notify.NAME.env         list of names          []         environment variables that a command is given, beside what every program needs
@@ -98,7 +98,8 @@
 //	telemetry.interval      duration, from 1s      "1m"       between two reports of metrics
 //	inbox.NAME              filter                 none       a section of the inbox on a terminal, such as "target = reviewer and age > 2h"
 //	webhooks.NAME.from      "github", "gitlab",    required   who posts to /webhooks/NAME of `starling serve --http`, and how it signs
-//	                        "standard", "stripe"
+//	                        "slack", "standard",
+//	                        "stripe"
 //	webhooks.NAME.secret    name                   required   secret that it signs with, which has env or file
 //	webhooks.NAME.token     name                   required   secret that is a token, in whose name and with whose rights it acts
 //	webhooks.NAME.when      jq filter              always     what it does not hold for is ignored; $event and $delivery are what the sender calls the event, and its id

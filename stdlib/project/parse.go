@@ -34,13 +34,20 @@ const minKeep = 100
 
 // Parse reads a project file. name is what messages call it. The error is a [diagnostic.List] with
 // everything that is wrong, in the order of the file; a mistake in the TOML itself is found alone.
-func Parse(name string, text []byte) (*File, error) {
+func Parse(name string, text []byte) (*File, error) { return Check(name, text, nil) }
+
+// Check is Parse, and has the filters of [inbox] read by whoever reads them; nil is nobody. It says
+// what is wrong with them at their places, too.
+func Check(name string, text []byte, reads func(filter string) error) (*File, error) {
 	var root map[string]any
 	if err := toml.Unmarshal(text, &root); err != nil {
 		return nil, diagnostic.List{syntaxError(name, string(text), err)}
 	}
 	r := &reader{file: name, text: string(text), places: locate(text)}
 	f := r.project(table{values: root})
+	if reads != nil {
+		r.checkSections(f, reads)
+	}
 	r.wrong.Sort()
 	if err := r.wrong.Err(); err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ type Webhook struct {
 }
 
 // Senders are the ways to sign that are known.
-func Senders() []string { return []string{"github", "gitlab", "standard", "stripe"} }
+func Senders() []string { return []string{"github", "gitlab", "slack", "standard", "stripe"} }
 
 // WebhookVariables are what jq filters of webhooks know beside what was posted: what the sender
 // calls the event, and its id of the delivery.
@@ -54,7 +54,7 @@ func (r *reader) incoming(f *File, name string, t table) Webhook {
 	w.Push, _ = r.string(t, "push")
 	from, ok := r.string(t, "from")
 	if w.From = from; !slices.Contains(Senders(), from) && (ok || t.values["from"] == nil) {
-		r.refuse(t.at("from"), fmt.Sprintf("%q", from), "github, gitlab, standard (Standard Webhooks) or stripe", diagnostic.Meant(from, Senders()))
+		r.refuse(t.at("from"), fmt.Sprintf("%q", from), "github, gitlab, slack, standard (Standard Webhooks) or stripe", diagnostic.Meant(from, Senders()))
 	}
 	w.Secret = r.held(f, t, "secret", "what the sender signs with")
 	w.Token = r.held(f, t, "token", "the secret of a token, in whose name it acts: starling token add "+name+" --can run,read")

@@ -54,7 +54,11 @@ func Reveal(ctx context.Context, a *effect.Attempt, name string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	var value string
+	return Value(ctx, a, s)
+}
+
+// Value is Reveal of a secret whose declaration is known.
+func Value(ctx context.Context, a *effect.Attempt, s project.Secret) (value string, err error) {
 	switch {
 	case s.Env != "":
 		value, err = inVariable(a, s.Env)
@@ -66,9 +70,9 @@ func Reveal(ctx context.Context, a *effect.Attempt, name string) (string, error)
 	value = strings.TrimSuffix(strings.TrimSuffix(value, "\n"), "\r")
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("the secret %s: %w", name, err)
+		return "", fmt.Errorf("the secret %s: %w", s.Name, err)
 	case value == "":
-		return "", fmt.Errorf("the secret %s is empty", name)
+		return "", fmt.Errorf("the secret %s is empty", s.Name)
 	}
 	return value, nil
 }

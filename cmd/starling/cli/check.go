@@ -17,7 +17,9 @@ import (
 	"starling/lang/check"
 	"starling/lang/diagnostic"
 	"starling/runtime"
+	"starling/runtime/filter"
 	"starling/stdlib/agent"
+	"starling/stdlib/project"
 )
 
 // The forms in which check can answer.
@@ -222,6 +224,9 @@ func (v *checkVerb) checkOne(script string, agents check.Project, fake string) (
 // checkProject checks a project file, whatever its name is.
 func (v *checkVerb) checkProject(file, fake string) (diagnostic.List, error) {
 	settings, err := v.settings(file, fake)
+	if err == nil {
+		_, err = project.Check(place.ProjectFile, settings.Project, func(text string) error { _, err := filter.Parse(text); return err })
+	}
 	if err == nil {
 		_, err = agent.Known(agent.Machines(v.env()), settings)
 	}

@@ -25,5 +25,5 @@ func webhooksCommand(c *call) *cobra.Command {
 // receiver takes what is posted to the webhooks of the project, for an engine.
 func (c *call) receiver(desk *tool.Desk) webhook.Receiver {
 	settings := func() (*effect.Settings, error) { return c.settings(c.place.Project, "") }
-	return webhook.Receiver{Desk: desk, Settings: settings, Getenv: c.getenv, Clock: c.clock}
+	return webhook.Receiver{Desk: desk, Settings: settings, Getenv: c.getenv, Clock: c.clock, Refusals: webhook.NewRefusals(func() string { return c.place.Store })}
 }

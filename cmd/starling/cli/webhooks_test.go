@@ -155,6 +155,15 @@ func TestWebhooks(t *testing.T) {
 	hub.posts(http.StatusOK, "items", "x", "d11", `{"item": 2}`)
 	o.cli(0, "token", "rm", "hub")
 	hub.posts(http.StatusForbidden, "items", "x", "d12", `{"item": 3}`)
+	log := o.cli(0, "webhooks", "log", "--jq", `.refused[] | "\(.webhook) \(.delivery // "") \(.count) \(.reason)"`, "--raw")
+	for _, want := range []string{"items d12 1 the token of the webhook", "issues d5 1 the body is no JSON", "the signature is not that of its secret", "unready  1 the secret nowhere", "issues d0 1 webhooks are not taken"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("there is no %q in what was refused:\n%s", want, log)
+		}
+	}
+	if strings.Contains(log, "slow") || strings.Contains(log, "Everybody") {
+		t.Errorf("what was posted, or a secret, is in\n%s", log)
+	}
 	if out := o.cli(0, "ps", "--all", "--jq", ".runs | length"); strings.TrimSpace(out) != "2" {
 		t.Errorf("there are %s runs, want those of d1 and d2", out)
 	}

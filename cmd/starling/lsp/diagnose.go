@@ -12,6 +12,7 @@ import (
 
 	"starling/cmd/starling/place"
 	"starling/lang/diagnostic"
+	"starling/runtime/filter"
 	"starling/stdlib/project"
 )
 
@@ -44,7 +45,7 @@ func (d *document) isProject() bool { return filepath.Base(d.path) == place.Proj
 // projectMistakes says what is wrong with the file of a project.
 func (d *document) projectMistakes() []diagnosed {
 	list := []diagnosed{}
-	_, err := project.Parse(place.ProjectFile, []byte(d.text.source))
+	_, err := project.Check(place.ProjectFile, []byte(d.text.source), readsFilter)
 	var found diagnostic.List
 	if errors.As(err, &found) {
 		for _, one := range found {
@@ -52,6 +53,12 @@ func (d *document) projectMistakes() []diagnosed {
 		}
 	}
 	return list
+}
+
+// readsFilter says what is wrong with a filter of the inbox.
+func readsFilter(text string) error {
+	_, err := filter.Parse(text)
+	return err
 }
 
 // shown is a diagnostic as the editor shows it.

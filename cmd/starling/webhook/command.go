@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/itchyny/gojq"
 	"github.com/spf13/cobra"
@@ -13,6 +17,7 @@ import (
 	"starling/cmd/starling/table"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/stdlib/notify"
 	"starling/stdlib/project"
 	"starling/stdlib/secret"
 )
@@ -47,9 +52,18 @@ arguments. Nothing is sent, signed or started.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return t.try(cmd.Context(), args[0], args[1], event) },
 	}
 	try.Flags().StringVar(&event, "event", "", "what the sender calls it, `EVENT`, where it does not stand in the document")
-	t.Flags(list)
-	t.Flags(try)
-	return []*cobra.Command{list, try}
+	log := &cobra.Command{
+		Use:   "log [NAME]",
+		Short: "List the newest deliveries that were refused, and why",
+		Args:  t.Operands(0, 1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return t.log(strings.Join(args, ""))
+		},
+	}
+	for _, cmd := range []*cobra.Command{list, try, log} {
+		t.Flags(cmd)
+	}
+	return []*cobra.Command{list, try, log}
 }
 
 // Listed is a webhook as it stands.
@@ -71,6 +85,9 @@ func (t Terminal) list(ctx context.Context) error {
 		l := Listed{Name: w.Name, Path: "/webhooks/" + w.Name, From: w.From, Does: does(w)}
 		for _, name := range []string{w.Secret, w.Token} {
 			l.Missing = cmp.Or(l.Missing, t.missing(ctx, settings, name))
+		}
+		if l.Missing == "" && w.From == "standard" {
+			l.Missing = t.signs(ctx, settings, w.Secret)
 		}
 		list = append(list, l)
 	}
@@ -97,10 +114,48 @@ func (t Terminal) missing(ctx context.Context, s *effect.Settings, name string) 
 		}
 		return ""
 	}
-	if _, err = t.value(ctx, s, name); err != nil {
+	if err == nil {
+		_, err = secret.Value(ctx, &effect.Attempt{Settings: s, Env: t.Getenv}, declared)
+	}
+	if err != nil {
 		return err.Error()
 	}
 	return ""
+}
+
+// signs says why nothing is signed with a secret of Standard Webhooks, "" where something is.
+func (t Terminal) signs(ctx context.Context, s *effect.Settings, name string) string {
+	value, err := secret.Reveal(ctx, &effect.Attempt{Settings: s, Env: t.Getenv}, name)
+	if err == nil {
+		if _, err = notify.KeyOf(value); err != nil {
+			err = fmt.Errorf("the secret %s: %w", name, err)
+		}
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// log lists what was refused, of one webhook or of all.
+func (t Terminal) log(name string) error {
+	list, err := t.Refusals.List()
+	if err != nil {
+		return runtime.Refusef(runtime.ErrInternal, "webhooks log: %v", err)
+	}
+	list = slices.DeleteFunc(list, func(r Refused) bool { return name != "" && r.Webhook != name })
+	wanted, err := t.Answer(struct {
+		Schema  string    `json:"schema"`
+		Refused []Refused `json:"refused"`
+	}{runtime.Schema, list})
+	if wanted || err != nil {
+		return err
+	}
+	rows := table.New(t.Paper(), "AT", "WEBHOOK", "TIMES", "DELIVERY", "EVENT", "WHY")
+	for _, r := range list {
+		rows.Row(r.At.UTC().Format(time.RFC3339), r.Webhook, strconv.Itoa(r.Count), r.Delivery, r.Event, r.Reason)
+	}
+	return rows.Write(t.Out)
 }
 
 // does is what comes of a delivery, in a few words.

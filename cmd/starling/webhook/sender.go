@@ -28,19 +28,31 @@ type sender struct {
 	// delivery is the sender's id of it, the same when it is sent again; event what it calls it.
 	// Each is "" where the delivery does not have it. posted is the document.
 	delivery, event func(h http.Header, posted any) string
+	// challenge tells whether posted does nothing but ask whether somebody is there, and what it
+	// wants to hear; nil where nobody does.
+	challenge func(posted any) (string, bool)
+}
+
+func (s sender) challenged(posted any) (string, bool) {
+	if s.challenge == nil {
+		return "", false
+	}
+	return s.challenge(posted)
 }
 
 // senders are those of project.Senders, as their documentation says.
 func senders() map[string]sender {
 	return map[string]sender{
 		// docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
-		"github": {github, header("X-GitHub-Delivery"), header("X-GitHub-Event")},
+		"github": {verify: github, delivery: header("X-GitHub-Delivery"), event: header("X-GitHub-Event")},
 		// docs.gitlab.com/user/project/integrations/webhooks: a secret that is sent along
-		"gitlab": {gitlab, header("Idempotency-Key", "X-Gitlab-Event-UUID"), header("X-Gitlab-Event")},
+		"gitlab": {verify: gitlab, delivery: header("Idempotency-Key", "X-Gitlab-Event-UUID"), event: header("X-Gitlab-Event")},
+		// docs.slack.dev/authentication/verifying-requests-from-slack, and its Events API
+		"slack": {verify: slack, delivery: field("event_id"), event: slackEvent, challenge: slackChallenge},
 		// github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
-		"standard": {standard, header("Webhook-Id"), field("type")},
+		"standard": {verify: standard, delivery: header("Webhook-Id"), event: field("type")},
 		// docs.stripe.com/webhooks#verify-manually
-		"stripe": {stripe, field("id"), field("type")},
+		"stripe": {verify: stripe, delivery: field("id"), event: field("type")},
 	}
 }
 
@@ -78,6 +90,31 @@ func gitlab(secret string, h http.Header, _ []byte, _ time.Time) error {
 		return errSignature
 	}
 	return nil
+}
+
+// slackSigned is what a signature of Slack begins with: its version.
+const slackSigned = "v0="
+
+func slack(secret string, h http.Header, body []byte, now time.Time) error {
+	at := h.Get("X-Slack-Request-Timestamp")
+	digits, ok := strings.CutPrefix(h.Get("X-Slack-Signature"), slackSigned)
+	if got, err := hex.DecodeString(digits); !ok || err != nil || !hmac.Equal(got, mac([]byte(secret), []byte("v0:"+at+":"), body)) {
+		return errSignature
+	}
+	return fresh(at, now)
+}
+
+// slackEvent is the type of the event that something is about, else that of the whole.
+func slackEvent(h http.Header, posted any) string {
+	object, _ := posted.(map[string]any)
+	if inner := field("type")(h, object["event"]); inner != "" {
+		return inner
+	}
+	return field("type")(h, posted)
+}
+
+func slackChallenge(posted any) (string, bool) {
+	return field("challenge")(nil, posted), field("type")(nil, posted) == "url_verification"
 }
 
 func standard(secret string, h http.Header, body []byte, now time.Time) error {

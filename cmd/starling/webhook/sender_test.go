@@ -38,6 +38,8 @@ func deliveries(t *testing.T) map[string]signed {
 			"X-Gitlab-Token": "s3cret", "X-Gitlab-Event": "Push Hook", "X-Gitlab-Event-UUID": "13792a34"}},
 		"standard": {secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", body: body, id: "msg_1", event: "invoice.paid", timed: true, header: map[string]string{
 			"Webhook-Id": "msg_1", "Webhook-Timestamp": at, "Webhook-Signature": "v1,AAAA v2,x " + signature}},
+		"slack": {secret: "8f742231b10e8888abcd99yyyzzz85a5", body: slackBody, id: "Ev1", event: "app_mention", timed: true, header: map[string]string{
+			"X-Slack-Request-Timestamp": at, "X-Slack-Signature": "v0=" + slackSignature}},
 		"stripe": {secret: "whsec_test", body: body, id: "evt_1", event: "invoice.paid", timed: true, header: map[string]string{
 			"Stripe-Signature": "t=" + at + ",v0=00,v1=" + stripeSignature}},
 	}
@@ -46,6 +48,13 @@ func deliveries(t *testing.T) map[string]signed {
 // stripeSignature is what stripe.webhooks.generateTestHeaderString of the package stripe 23.1.0
 // (npm) gives for the body above at noon.
 const stripeSignature = "40cce3b6b73518a4dbde4915ab4577763098d69d95b7a3fecd4939bbafb59bad"
+
+// slackSignature is what openssl dgst -sha256 -hmac makes of "v0:", noon, ":" and the body with the
+// secret of Slack's documentation.
+const (
+	slackBody      = `{"type":"event_callback","event_id":"Ev1","event":{"type":"app_mention"}}`
+	slackSignature = "c4e75437733a374f00db1983d3df0ffa20d0026b927350fd3cb9293c043a3f70"
+)
 
 type signed struct {
 	secret, body, id, event string

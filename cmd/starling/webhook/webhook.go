@@ -45,6 +45,7 @@ type Receiver struct {
 	Settings func() (*effect.Settings, error)
 	Getenv   func(name string) (string, bool)
 	Clock    func() time.Time
+	Refusals *Refusals // what is refused is noted here; nil for nowhere
 }
 
 // Answer says what came of a delivery. What a run or a gate is about is not told: the sender is
@@ -55,6 +56,8 @@ type Answer struct {
 	Delivery string `json:"delivery,omitempty"`
 	Run      string `json:"run,omitempty"`
 	Item     uint64 `json:"item,omitempty"`
+
+	Challenge string `json:"challenge,omitempty"` // what the sender has asked to be told, to see that somebody is there
 }
 
 // Deed is what a delivery asks for: a tool of runtime/tool, and its arguments. The zero Deed is
@@ -72,7 +75,7 @@ func unknown(name string, why error) error {
 
 // Receive takes a delivery to a webhook. It is refused with denied where the signature or the token
 // is not right, bad_payload where the body is no JSON or a filter fails, and with what the tool
-// refuses.
+// refuses. What is refused of a webhook that there is, is noted.
 func (r *Receiver) Receive(req *http.Request, name string, body []byte) (any, error) {
 	settings, err := r.Settings()
 	if err != nil {
@@ -86,31 +89,70 @@ func (r *Receiver) Receive(req *http.Request, name string, body []byte) (any, er
 	if !ok {
 		return nil, unknown(name, errSignature)
 	}
-	from := senders()[hook.From]
+	p := posting{Receiver: r, settings: settings, file: file, hook: hook, from: senders()[hook.From]}
+	answer, err := p.take(req, body)
+	if err != nil && r.Refusals != nil {
+		why := runtime.AsRefusal(err)
+		noted := Refused{Webhook: name, At: r.Clock(), Kind: string(why.Kind), Reason: why.Message, Delivery: p.id, Event: p.event}
+		if p.unsigned != nil {
+			noted.Reason = p.unsigned.Error()
+		}
+		if failed := r.Refusals.Add(noted, p.unsigned != nil); failed != nil {
+			err = errors.Join(err, fmt.Errorf("it is not noted: %w", failed))
+		}
+	}
+	return answer, err
+}
+
+// posting is what somebody posts to a webhook, from the beginning to its end.
+type posting struct {
+	*Receiver
+	settings *effect.Settings
+	file     *project.File
+	hook     project.Webhook
+	from     sender
+
+	unsigned  error  // why nobody is known to have signed it, which the sender does not learn; nil where somebody has
+	event, id string // what the sender calls it, once it is known
+}
+
+func (p *posting) take(req *http.Request, body []byte) (any, error) {
 	ctx := req.Context()
-	key, err := r.value(ctx, settings, hook.Secret)
-	if err != nil { // webhooks ls says why; an unsigned sender does not learn it
-		return nil, unknown(name, errSignature)
+	key, err := p.value(ctx, p.hook.Secret)
+	if err != nil {
+		p.unsigned = err
+		return nil, unknown(p.hook.Name, errSignature)
 	}
-	if err := from.verify(key, req.Header, body, r.Clock()); err != nil {
-		return nil, unknown(name, err)
-	}
-	if err := r.trusted(ctx, settings); err != nil {
-		return nil, err
-	}
-	if ctx, err = r.named(ctx, settings, hook); err != nil {
-		return nil, err
+	if p.unsigned = p.from.verify(key, req.Header, body, p.Clock()); p.unsigned != nil {
+		return nil, unknown(p.hook.Name, p.unsigned)
 	}
 	posted, err := document(req.Header.Get("Content-Type"), body)
-	if err != nil {
-		return nil, err
-	}
-	d := delivery{hook: hook, posted: posted, event: from.event(req.Header, posted), id: from.delivery(req.Header, posted)}
-	if d.id == "" || len(d.id) > longestID { // what is the same is done once
+	p.event, p.id = p.from.event(req.Header, posted), p.from.delivery(req.Header, posted)
+	if p.id == "" || len(p.id) > longestID { // what is the same is done once
 		sum := sha256.Sum256(body)
-		d.id = hex.EncodeToString(sum[:])
+		p.id = hex.EncodeToString(sum[:])
 	}
-	return r.carryOut(ctx, d)
+	if refused := p.trusted(ctx, p.settings); refused != nil {
+		return nil, refused
+	}
+	if ctx, refused := p.named(ctx); refused != nil {
+		return nil, refused
+	} else if err == nil {
+		if challenge, ok := p.from.challenged(posted); ok {
+			return Answer{Schema: runtime.Schema, Status: "ignored", Challenge: challenge}, nil
+		}
+		return p.carryOut(ctx, delivery{hook: p.hook, posted: posted, event: p.event, id: p.id})
+	}
+	return nil, err
+}
+
+// value is that of a secret of the project.
+func (p *posting) value(ctx context.Context, name string) (string, error) {
+	declared, ok := p.file.Secret(name)
+	if !ok {
+		return "", fmt.Errorf("the secret %s is not declared", name) // Parse has refused that
+	}
+	return secret.Value(ctx, &effect.Attempt{Settings: p.settings, Env: p.Getenv}, declared)
 }
 
 // trusted refuses everything while the project is another one than the one that somebody has looked
@@ -137,12 +179,12 @@ func (r *Receiver) value(ctx context.Context, s *effect.Settings, name string) (
 }
 
 // named is the context of the token in whose name a webhook acts.
-func (r *Receiver) named(ctx context.Context, s *effect.Settings, hook project.Webhook) (context.Context, error) {
-	known, err := runtime.Extension[runtime.Bearers](r.Desk.Engine)
+func (p *posting) named(ctx context.Context) (context.Context, error) {
+	known, err := runtime.Extension[runtime.Bearers](p.Desk.Engine)
 	if err != nil {
 		return nil, err
 	}
-	value, err := r.value(ctx, s, hook.Token)
+	value, err := p.value(ctx, p.hook.Token)
 	if err != nil { // the sender is known, and does not learn where it is looked for
 		return nil, runtime.Refuse(runtime.ErrInternal, "starling webhooks ls says why", "this webhook has not all that it needs here")
 	}
@@ -152,7 +194,7 @@ func (r *Receiver) named(ctx context.Context, s *effect.Settings, hook project.W
 	}
 	if err != nil {
 		return nil, runtime.Refuse(runtime.ErrDenied, "starling token add makes one, for the server to have as its secret",
-			"the token of the webhook %q: %v", hook.Name, runtime.AsRefusal(err).Message)
+			"the token of the webhook %q: %v", p.hook.Name, runtime.AsRefusal(err).Message)
 	}
 	return runtime.WithCaller(ctx, caller), nil
 }
