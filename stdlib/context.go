@@ -28,7 +28,7 @@ func contextModule() []*effect.Builtin {
 		return effect.Param{Name: "budget", Type: "int", Least: 1, Most: maxBudget, Default: otherwise, KeywordOnly: true, Doc: "How many tokens the result may take as JSON. A token is taken for four characters."}
 	}
 	return []*effect.Builtin{
-		contextBuiltin("pack", "dict", "Pack what an agent should see of the workspace within a budget. It gives a dict of map, all paths that are not ignored, folders closed where it would be long; excerpts, dicts of path, "+
+		contextBuiltin("pack", "{map: any, excerpts: list, left_out: list, tokens: int}", "Pack what an agent should see of the workspace within a budget. It gives a dict of map, all paths that are not ignored, folders closed where it would be long; excerpts, dicts of path, "+
 			"first, last, lines and text; left_out, dicts of path and reason; and tokens. A file is whole if it fits its share of the budget. What cannot be made to fit is an error of kind budget.",
 			effect.Param{Name: "paths", Type: "list|tuple", Doc: "Files, folders and patterns such as \"src/**/*.go\"."},
 			effect.Param{Name: "queries", Type: "list|tuple", Default: "[]", KeywordOnly: true, Doc: "Words: of a file that is cut, the lines around them are kept."},

@@ -103,7 +103,7 @@ func mcpTools() *effect.Builtin {
 		Params: []effect.Param{serverParam(),
 			timeoutParam("Of one attempt, \"5m\" by default."),
 			nameParam("the function's name")},
-		Result: "list",
+		Result: "list[{name: string, description: any, input_schema: any}]",
 		Class:  effect.Waiting,
 		Request: func(c *effect.Call) (*effect.Request, error) {
 			return toolRequest(c, c.Builtin.FullName, true, 1, "server")

@@ -25,7 +25,7 @@ func measureModule() []*effect.Builtin {
 	texts := effect.Param{Name: "texts", Type: "string|list|tuple", Doc: "A report, or several that belong together."}
 	return []*effect.Builtin{
 		{
-			FullName: "measure.read", Result: "dict", Params: []effect.Param{texts, formatParam()},
+			FullName: "measure.read", Result: "{passed: list[string], failed: list[string], skipped: list[string], coverage?: dict}", Params: []effect.Param{texts, formatParam()},
 			Doc: "Read the results of tests: a dict of passed, failed and skipped, lists of ids, and of coverage where the report tells of it. A report that is cut, is in another format or " +
 				"says of no test that it passed or failed is an error.",
 			Size: reportSize, Pure: measureRead,
@@ -37,7 +37,7 @@ func measureModule() []*effect.Builtin {
 			Size: reportSize, Pure: measureCoverage,
 		},
 		{
-			FullName: "measure.sarif", Result: "dict", Params: []effect.Param{texts},
+			FullName: "measure.sarif", Result: "{tools: list[string], results: list[dict], suppressed: int}", Params: []effect.Param{texts},
 			Doc: "Read what scanners have found, logs of SARIF 2.1.0: a dict of tools; results, dicts of tool, rule, severity, file, line and message; and suppressed, how many " +
 				"somebody has marked as not to count. A run that did not succeed is an error.",
 			Size: reportSize, Pure: measureSARIF,
@@ -63,16 +63,16 @@ func measureModule() []*effect.Builtin {
 			},
 			Pure: measureCases,
 		},
-		measureBuiltin("tests", "dict", "Run a program that [sh] allows, in its sandbox as with sh.run, and read the results of its tests. "+
+		measureBuiltin("tests", "{passed: list[string], failed: list[string], skipped: list[string], coverage?: dict, code: int, output?: string}", "Run a program that [sh] allows, in its sandbox as with sh.run, and read the results of its tests. "+
 			"It gives what measure.read gives, and code, the exit code. Python keeps its bytecode in a folder of its own, empty at first. "+
 			"What was not measured is an error, of kind unavailable or timeout: a program that did not start or was ended, a report that cannot be read, no test that passed or failed, an exit code other than 0 without a test that failed.",
 			append(commandParams([]effect.Param{formatParam()}), effect.Param{Name: "output", Type: "bool", Default: "False", KeywordOnly: true,
 				Doc: "Give output as well, the end of what it wrote; where it was not measured it is in data of the error."})...),
-		measureBuiltin("scan", "dict", "Run a scanner that [sh] allows, in its sandbox as with sh.run, and read its report. "+
+		measureBuiltin("scan", "{tools: list[string], results: list[dict], suppressed: int, code: int}", "Run a scanner that [sh] allows, in its sandbox as with sh.run, and read its report. "+
 			"It gives what measure.sarif gives, and code, the exit code. Scanners exit with other "+
 			"codes than 0 when they have found something; a report that cannot be read is an error of kind unavailable.",
 			commandParams(nil)...),
-		measureBuiltin("code", "dict", "Measure source files of the workspace that git does not ignore. "+
+		measureBuiltin("code", "{files: int, code: int, comments: int, blank: int, complexity: int, densest: list}", "Measure source files of the workspace that git does not ignore. "+
 			"It gives a dict of files, code, comments, blank, complexity, how often they branch, and densest, up to ten dicts of path, "+
 			"code and complexity. Files that are no source code are left out.",
 			effect.Param{Name: "paths", Type: "list|tuple", Doc: "Files, folders and patterns such as \"src/**/*.go\"."}),

@@ -22,7 +22,7 @@ func queueModule() []*effect.Builtin {
 			effect.Param{Name: "value", Default: "None", KeywordOnly: true, Doc: "What it is from now on; by default what it was."}),
 		queueBuiltin("queue.park", "None", "Put an item aside, so that nobody takes it: queue.all shows it with the reason.", item,
 			effect.Param{Name: "reason", Type: "string", Doc: "Why it cannot be done."}),
-		queueBuiltin("queue.all", "list", "List the items of a queue, those that are parked behind the others.", queue),
+		queueBuiltin("queue.all", "list[Item]", "List the items of a queue, those that are parked behind the others.", queue),
 	}
 }
 

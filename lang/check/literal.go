@@ -138,7 +138,7 @@ func (c *checker) text(sig *signature, p effect.Param, arg syntax.Expr, s string
 		if err := c.unreadable(sig.name, p.Name, s); err != nil {
 			c.at("bad_pattern", arg, diagnostic.Diagnostic{Message: err.Error(), Hint: "in r\"…\" a backslash stands for itself; \\( is a bracket of the text"})
 		}
-	case sig.effect && p.Name == "name":
+	case sig.effect && (p.Name == "name" || p.Name == "queue") || (p.Name == "who" || p.Name == "to" || p.Name == "sender") && (sig.name == "agent" || sig.name == "handoff"):
 		if err := effect.CheckName(s); err != nil {
 			c.at("bad_name", arg, diagnostic.Diagnostic{Message: d.Message + ": " + err.Error(), Hint: asName(s)})
 		}

@@ -103,6 +103,7 @@ func parameters(text string) []effect.Param {
 		p := effect.Param{Nullable: true} // the language's functions know no argument that is absent
 		p.Name, p.Default, _ = strings.Cut(part, " = ")
 		p.Name, p.Type, _ = strings.Cut(p.Name, ": ")
+		p.Type, p.OneOf = words(p.Type)
 		p.Name, p.Keywords = strings.CutPrefix(p.Name, "**")
 		p.Name, p.Variadic = strings.CutPrefix(p.Name, "*")
 		p.KeywordOnly = keywordOnly && !p.Keywords
@@ -112,6 +113,22 @@ func parameters(text string) []effect.Param {
 	return list
 }
 
+// words takes the texts out of the types of a parameter, such as those of "all"|"any"|int.
+func words(types string) (rest string, oneOf []string) {
+	if !strings.Contains(types, `"`) {
+		return types, nil
+	}
+	rest = "string"
+	for t := range strings.SplitSeq(types, "|") {
+		if word, ok := strings.CutPrefix(t, `"`); ok {
+			oneOf = append(oneOf, strings.TrimSuffix(word, `"`))
+			continue
+		}
+		rest += "|" + t
+	}
+	return rest, oneOf
+}
+
 // add takes one line of an entry's body.
 func (p *paragraph) add(line string) {
 	if code, ok := strings.CutPrefix(line, "> "); ok {
@@ -119,6 +136,9 @@ func (p *paragraph) add(line string) {
 		return
 	}
 	name, about, ok := strings.Cut(line, ": ")
+	if i := strings.LastIndex(line, `": `); p.kind == Type && i > 0 && strings.Contains(name, ` "`) {
+		name, about = line[:i+1], line[i+3:]
+	}
 	if name, typ, _ := strings.Cut(name, " "); ok && p.kind == Type && typeNames(typ) {
 		p.fields = append(p.fields, Param{Name: name, Type: typ, Doc: about})
 		return
@@ -135,7 +155,9 @@ func typeNames(text string) bool {
 		switch word {
 		case "|", "None", "bool", "int", "number", "string", "dict", "list", "json", "error":
 		default:
-			return false
+			if word[0] != '"' {
+				return false
+			}
 		}
 	}
 	return true

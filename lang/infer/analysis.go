@@ -79,9 +79,10 @@ type analysis struct {
 	closed  bool // nobody calls the functions of loaded files but the program
 	found   []Finding
 
-	passings []passing // what functions are given, call by call
-	probes   int       // how many calls were gone over for themselves
-	depth    int       // how many of them are within each other
+	settings map[string][]setting // where memory is set, by the function that does it; nil until somebody asks
+	passings []passing            // what functions are given, call by call
+	probes   int                  // how many calls were gone over for themselves
+	depth    int                  // how many of them are within each other
 
 	// What is being gone over.
 	file    *unit

@@ -107,8 +107,13 @@ func (a *analysis) misfit(t Type, n int, at syntax.Expr, through argument, call 
 // text speak.
 func (a *analysis) suitsCall(f Type, g *arguments) {
 	at, ok := f.only()
-	if !ok || at.kind != function || g.loose() || at.obj.fn.named(g.call.Fn) {
+	if !ok || at.kind != function || g.loose() {
 		return
+	}
+	if def, ok := at.obj.fn.node.(*syntax.DefStmt); ok {
+		if id, ok := unparen(g.call.Fn).(*syntax.Ident); ok && variable(id) == variable(def.Name) {
+			return
+		}
 	}
 	if id, ok := unparen(g.call.Fn).(*syntax.Ident); ok && at.obj.fn.file != a.file && variable(id) != nil && a.loaded(id) {
 		return

@@ -23,6 +23,7 @@ func (a *analysis) builtin(o *object, g *arguments, w *flow) (t Type, ok, return
 	if o.path == "fail" {
 		return Type{}, true, false
 	}
+	a.tried(o, g)
 	if special := specialOf(o.path); special != nil {
 		return special(a, b, g, args, w), true, true
 	}
@@ -30,6 +31,9 @@ func (a *analysis) builtin(o *object, g *arguments, w *flow) (t Type, ok, return
 		return unknown, true, true
 	}
 	t = a.readCall(b, o.path, g, args, Type{})
+	if o.path == "memory.vars.get" || o.path == "memory.project.get" {
+		return a.remembered(o.path, args, g), true, true
+	}
 	if (o.path == "re.search" || o.path == "re.match") && !g.written() {
 		t = join(t.filter(func(at atom) bool { return at.kind != none }), noneOf(a.optionalNone(g.call, nil, o.path+" gives None where nothing matches")))
 	}
@@ -141,7 +145,13 @@ func (a *analysis) admitted(o *object, b *effect.Builtin, g *arguments, args bou
 }
 
 func (a *analysis) admit(o *object, p *effect.Param, x argument, g *arguments) {
-	if p.Type == "" || g.either || !x.typ.known() || x.node == nil {
+	if p.Type == "" || g.either || x.typ.empty() || x.node == nil {
+		return
+	}
+	if x.typ.any {
+		if x.typ.has(none) && p.Default == "" && !admits(p, "NoneType", atom{kind: none}) {
+			a.perhaps(x.node, x.typ, o.path)
+		}
 		return
 	}
 	fits := false
@@ -153,6 +163,7 @@ func (a *analysis) admit(o *object, p *effect.Param, x argument, g *arguments) {
 		return
 	}
 	a.duration(o, p, x, g.call)
+	a.oneOf(o, p, x, g.call)
 	if x.typ.has(none) && len(x.typ.atoms) > 1 && p.Default == "" {
 		a.perhaps(x.node, x.typ, o.path)
 	}

@@ -1,8 +1,12 @@
 package infer
 
 import (
+	"strconv"
+	"strings"
+
 	"go.starlark.net/syntax"
 
+	"starling/lang/diagnostic"
 	"starling/lang/effect"
 )
 
@@ -12,27 +16,40 @@ import (
 // given is what main of the entry gives, as whoever runs it receives it; unknown where that is not
 // known.
 func (r *Result) given() Type {
-	if r == nil || !r.settled {
+	main := r.main()
+	if main == nil || !main.returns {
 		return unknown
+	}
+	return main.result
+}
+
+// main is the main of the entry, nil where that is not known.
+func (r *Result) main() *fn {
+	if r == nil || !r.settled {
+		return nil
 	}
 	entry := r.a.units[len(r.a.units)-1]
 	main := entry.globals["main"]
 	if main == nil {
-		return unknown
+		return nil
 	}
 	at, ok := r.a.cell(main.First).only()
-	if !ok || at.kind != function || !at.obj.fn.returns {
-		return unknown
+	if !ok || at.kind != function {
+		return nil
 	}
-	return at.obj.fn.result
+	return at.obj.fn
 }
 
 // runChild is what the main of another script gives.
 func (a *analysis) runChild(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
 	value := unknown
 	if child, script := a.child(args); script != "" {
-		if x, given := args["inputs"]; given && child.Inputs != nil {
+		x, given := args["inputs"]
+		switch {
+		case given && child.Inputs != nil:
 			a.meets(x, a.shapeOf(child.Inputs), "run: the inputs of "+script)
+		case !g.loose():
+			a.inputsNamed(x, given, child, script, g)
 		}
 		if !g.loose() {
 			value = a.received(child.Types.given(), g.call, script)
@@ -47,6 +64,68 @@ func (a *analysis) runChild(_ *effect.Builtin, g *arguments, args bound, _ *flow
 		return made(a.outcome(g.call, "", value))
 	}
 	return unknown
+}
+
+// inputsNamed: a child is not given an input that it cannot do without, or one that it does not
+// have.
+func (a *analysis) inputsNamed(x argument, given bool, child Child, script string, g *arguments) {
+	at, ok := x.typ.only()
+	if given && (!ok || at.kind != dict || at.obj.lent || at.obj.loses || at.obj.textKeys()) || !a.saying {
+		return
+	}
+	names, required, open := child.names(a)
+	if names == nil && required == nil {
+		return
+	}
+	n := syntax.Node(g.call.Fn)
+	var fields map[string]*field
+	if given {
+		n, fields = x.node, at.obj.fields
+	}
+	for _, name := range required {
+		if fields[name] == nil {
+			a.report("broken_contract", n, nil, diagnostic.Diagnostic{Message: "run: the inputs of " + script, Got: "no " + name, Want: "all that it needs: " + strings.Join(required, ", "),
+				Hint: "write run(" + strconv.Quote(script) + ", {" + strconv.Quote(name) + ": …})"})
+			return
+		}
+	}
+	for name, f := range fields {
+		if f.must && !open && !contains(names, name) {
+			a.report("broken_contract", n, nil, diagnostic.Diagnostic{Message: "run: the inputs of " + script, Got: "an input " + name + " that it does not have", Want: oneOf(names),
+				Hint: diagnostic.Meant(name, names)})
+			return
+		}
+	}
+}
+
+// names are the inputs that a child has, those that it cannot do without, and whether it takes
+// others.
+func (c Child) names(a *analysis) (all, required []string, open bool) {
+	if c.Inputs != nil {
+		s := a.shapeOf(c.Inputs)
+		for _, m := range s.Members {
+			all = append(all, m.Name)
+			if m.Required {
+				required = append(required, m.Name)
+			}
+		}
+		return all, required, s.Rest != nil
+	}
+	main := c.Types.main()
+	if main == nil {
+		return nil, nil, true
+	}
+	for _, p := range main.decl.Params {
+		switch p := p.(type) {
+		case *syntax.Ident:
+			all, required = append(all, p.Name), append(required, p.Name)
+		case *syntax.BinaryExpr:
+			all = append(all, p.X.(*syntax.Ident).Name)
+		case *syntax.UnaryExpr:
+			open = open || p.Op == syntax.STARSTAR
+		}
+	}
+	return all, required, open
 }
 
 // child is what is known of a child that is named literally.

@@ -39,6 +39,22 @@ func (a *analysis) duration(o *object, p *effect.Param, x argument, call *syntax
 		Hint: DurationHint(first), Note: a.origin(x.node, x.typ)})
 }
 
+// oneOf: every text that an argument can be is none of those that the parameter takes. Of one that
+// stands in the call the checks of the text speak.
+func (a *analysis) oneOf(o *object, p *effect.Param, x argument, call *syntax.CallExpr) {
+	texts := exactTexts(x.typ)
+	if _, here := unparen(x.node).(*syntax.Literal); here || len(p.OneOf) == 0 || texts == nil {
+		return
+	}
+	for _, s := range texts {
+		if contains(p.OneOf, s) {
+			return
+		}
+	}
+	a.report("bad_choice", x.node, call, diagnostic.Diagnostic{Message: o.path + ": for parameter " + p.Name, Got: x.typ.String(), Want: oneOf(p.OneOf),
+		Hint: diagnostic.Meant(texts[0], p.OneOf), Note: a.origin(x.node, x.typ)})
+}
+
 // DurationHint is what was probably meant by a text that is no duration, "" where nobody knows.
 func DurationHint(s string) string { return cmp.Or(WithUnit(s), inWords(s)) }
 

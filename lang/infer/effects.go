@@ -1,9 +1,12 @@
 package infer
 
 import (
+	"strings"
+
 	"go.starlark.net/syntax"
 
 	"starling/lang/contract"
+	"starling/lang/diagnostic"
 	"starling/lang/doc"
 	"starling/lang/effect"
 )
@@ -44,6 +47,9 @@ func (a *analysis) callee(g *arguments, args bound, who string, w *flow) Type {
 
 // budget(fn) is what fn gives.
 func (a *analysis) budget(_ *effect.Builtin, g *arguments, args bound, w *flow) Type {
+	if args["usd"].node == nil && args["tokens"].node == nil && args["calls"].node == nil && !g.loose() && len(g.list) == 1 {
+		a.report("missing_argument", g.call.Fn, g.call, diagnostic.Diagnostic{Message: "budget: there is no bound", Want: "usd, tokens or calls", Hint: "add usd = 2.5"})
+	}
 	return a.callee(g, args, "budget", w)
 }
 
@@ -56,8 +62,10 @@ func (a *analysis) parallel(_ *effect.Builtin, g *arguments, args bound, w *flow
 		a.invoke(conflict.typ, w, g.call, unknown)
 	}
 	if hasOver {
+		a.gone("over", over, g)
 		return a.parallelOver(g, branches, over, plain, w)
 	}
+	a.gone("branches", branches, g)
 	a.eachBranch(g, w)
 	out := Type{any: branches.typ.any}
 	if branches.typ.any {
@@ -70,6 +78,23 @@ func (a *analysis) parallel(_ *effect.Builtin, g *arguments, args bound, w *flow
 		out = join(out, a.gathered(g, at.obj, plain, w))
 	}
 	return out
+}
+
+// gone: parallel goes through branches, or over, and cannot go through what it is given.
+func (a *analysis) gone(name string, x argument, g *arguments) {
+	if !x.typ.known() || x.node == nil || g.loose() || g.either {
+		return
+	}
+	for _, at := range x.typ.atoms {
+		if _, ok := at.through(); ok || at.kind == none && name == "over" {
+			return
+		}
+	}
+	d := diagnostic.Diagnostic{Message: "parallel: for parameter " + name, Got: x.typ.brief(), Want: "list or dict", Note: a.origin(x.node, x.typ)}
+	if onlyKind(x.typ, function) {
+		d.Hint = "put the branches into a list: parallel([f, g])"
+	}
+	a.report("bad_type", x.node, g.call, d)
 }
 
 // gathered is what the branches of one list or dict give.
@@ -360,11 +385,12 @@ func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Ty
 			choice = elems
 		}
 	}
-	if _, given := args["options"]; !given && !g.loose() {
+	if options, given := args["options"]; !g.loose() && (!given || len(displayed(unparenNode(options.node))) == 0 && onlyKind(options.typ, list) && a.barren(options.typ) && elementsOf(options.typ).empty()) {
 		choice = noneOf(a.optionalNone(g.call, nil, freeForm))
 	}
+	late := noneOf(a.optionalNone(g.call, nil, "nobody may have answered in time"))
 	if !a.defaulted(args, "on_timeout", "fail") {
-		choice = join(choice, noneType)
+		choice = join(choice, late)
 	}
 	a.entry(d, "choice", choice, true, args["options"].node)
 	payload := unknown
@@ -373,6 +399,12 @@ func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Ty
 		if x, ok := args["fallback"]; ok && args["options"].node == nil {
 			a.meets(x, s, "the fallback is no answer of the gate")
 		}
+	}
+	if s := a.contractOf(args["data_schema"].typ); s != nil {
+		a.meets(args["data"], s, "the data is not what data_schema says")
+	}
+	if !a.defaulted(args, "on_timeout", "fail") {
+		payload = join(payload.filter(func(at atom) bool { return at.kind != none }), late)
 	}
 	a.entry(d, "payload", payload, true, nil)
 	wait, given := args["wait"]
@@ -415,6 +447,91 @@ func (a *analysis) take(_ *effect.Builtin, g *arguments, args bound, _ *flow) Ty
 	return join(item, noneOf(a.optionalNone(g.call, nil, "queue.take gives None where nothing is waiting")))
 }
 
+// mayBeLeftOut are fields that are None as often as not, and why.
+var mayBeLeftOut = map[string]string{
+	"Decision.reason": "who answers need not give a reason", "Result.note": "an agent need not say anything beside its reply",
+}
+
+// remembered is what a variable of memory has: None where nobody has set it. Where something sets
+// it before, in the order of the text, that is not said.
+func (a *analysis) remembered(path string, args bound, g *arguments) Type {
+	if x, given := args["default"]; given || g.loose() {
+		return join(unknown, x.typ)
+	}
+	o := a.optionalNone(g.call, nil, path+" gives None where nothing was set")
+	key, ok := unparenNode(args["key"].node).(*syntax.Literal)
+	o.firm = ok && !a.setBefore(strings.TrimSuffix(path, "get")+"set", key.Raw, start(g.call))
+	return Type{any: true, atoms: []atom{{kind: none, obj: o}}}
+}
+
+// setting is where a variable of memory is set: within which def, and under which key as it is
+// written, "" for one that is computed.
+type setting struct {
+	unit   *unit
+	within *syntax.DefStmt
+	call   *syntax.CallExpr
+	key    string
+}
+
+// setBefore tells whether a variable may be set by another function, or in front of a place of the
+// file.
+func (a *analysis) setBefore(setter, key string, at syntax.Position) bool {
+	if a.settings == nil {
+		a.settings = map[string][]setting{}
+		for _, u := range a.units {
+			a.setIn(u, nil, u.Tree.Stmts)
+		}
+	}
+	for _, s := range a.settings[setter] {
+		if s.key != "" && s.key != key {
+			continue
+		}
+		if s.unit != a.file || s.within == nil || !holds(s.within, at) || before(start(s.call), at) {
+			return true
+		}
+	}
+	return false
+}
+
+// setIn notes what statements set in memory.
+func (a *analysis) setIn(u *unit, within *syntax.DefStmt, stmts []syntax.Stmt) {
+	for _, s := range stmts {
+		syntax.Walk(s, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.DefStmt:
+				a.setIn(u, n, n.Body)
+				return false
+			case *syntax.CallExpr:
+				name := pathName(n.Fn)
+				if !strings.HasPrefix(name, "memory.") || !strings.HasSuffix(name, ".set") || len(n.Args) == 0 {
+					break
+				}
+				key := ""
+				if l, ok := unparen(n.Args[0]).(*syntax.Literal); ok {
+					key = l.Raw
+				}
+				a.settings[name] = append(a.settings[name], setting{u, within, n, key})
+			}
+			return true
+		})
+	}
+}
+
+// pathName is an expression as the name of something predeclared is written, "" for any other.
+func pathName(e syntax.Expr) string {
+	switch e := unparen(e).(type) {
+	case *syntax.Ident:
+		if variable(e) == nil {
+			return e.Name
+		}
+	case *syntax.DotExpr:
+		if name := pathName(e.X); name != "" {
+			return name + "." + e.Name.Name
+		}
+	}
+	return ""
+}
+
 // recordField is the type of a field of a record.
 func (a *analysis) recordField(n syntax.Node, o *object, name string) Type {
 	if f := o.fields[name]; f != nil {
@@ -427,7 +544,11 @@ func (a *analysis) recordField(n syntax.Node, o *object, name string) Type {
 		return made(m)
 	}
 	if s := doc.FieldType(o.form.Name, name); s != "" {
-		return a.read(a.notation(s), o.at, o.form.Name+"."+name, nil)
+		t := a.read(a.notation(s), o.at, o.form.Name+"."+name, nil)
+		if why := mayBeLeftOut[o.form.Name+"."+name]; why != "" && o.at != nil {
+			t = join(t.filter(func(at atom) bool { return at.kind != none }), noneOf(a.optionalNone(o.at, nil, why)))
+		}
+		return t
 	}
 	return unknown
 }

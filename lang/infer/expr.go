@@ -388,6 +388,9 @@ func (a *analysis) decideIf(e syntax.Expr, w *flow) (t Type, yes, no *flow) {
 
 // dot is x.name.
 func (a *analysis) dot(e *syntax.DotExpr, x Type) Type {
+	if x.any && len(x.atoms) == 0 {
+		a.hidden(e)
+	}
 	t, missing := Type{any: x.any}, 0
 	for _, at := range x.atoms {
 		u, ok := a.attribute(e, at, e.Name.Name)
@@ -455,7 +458,7 @@ func (a *analysis) index(e *syntax.IndexExpr, x, y Type) Type {
 	switch {
 	case !fits && x.known() && !y.empty():
 		a.cannotIndex(e, x, y, why)
-	case x.has(none) && len(x.atoms) > 1:
+	case x.has(none) && (x.any || len(x.atoms) > 1):
 		a.perhaps(e.X, x, "["+y.brief()+"]")
 	}
 	return t
@@ -572,7 +575,7 @@ func (a *analysis) through(e syntax.Expr, t Type) Type {
 	}
 	if !fits && t.known() {
 		a.cannotIterate(e, t)
-	} else if t.has(none) && fits && t.known() {
+	} else if t.has(none) && fits {
 		a.perhaps(e, t, "for")
 	}
 	return out

@@ -2,6 +2,7 @@ package infer
 
 import (
 	"cmp"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -146,6 +147,37 @@ func counted(n int) string {
 		return "is 1 without a name"
 	}
 	return "are " + strconv.Itoa(n) + " without a name"
+}
+
+// tried calls a conversion with the one text or number that stands in the call: the machine says
+// whether it fails.
+func (a *analysis) tried(o *object, g *arguments) {
+	if len(g.list) != 1 || len(g.order) > 0 || g.loose() || g.either || !a.saying {
+		return
+	}
+	switch o.path {
+	case "int", "float":
+	default:
+		return
+	}
+	at, ok := g.list[0].typ.only()
+	f, callable := o.value.(starlark.Callable)
+	if !ok || !at.exact || !callable {
+		return
+	}
+	v := starlark.Value(starlark.String(at.lit))
+	if n, isInt := new(big.Int).SetString(at.lit, 10); isInt && at.kind == integer {
+		v = starlark.MakeBigInt(n)
+	} else if at.kind != text {
+		return
+	}
+	if _, err := starlark.Call(new(starlark.Thread), f, starlark.Tuple{v}, nil); err != nil {
+		hint := ""
+		if o.path == "int" && quotedNumber(at.lit) {
+			hint = "int(float(s)) leaves out the fraction"
+		}
+		a.report("bad_format", g.list[0].node, g.call, diagnostic.Diagnostic{Message: strings.TrimPrefix(err.Error(), o.path+": "), Hint: hint})
+	}
 }
 
 // joined says what string.join is given that is no text: certain where it stands in the call.

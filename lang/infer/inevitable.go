@@ -97,11 +97,14 @@ func counts(e syntax.Expr) bool {
 		return false
 	}
 	id, ok := call.Fn.(*syntax.Ident)
+	if ok && id.Name == "reversed" && len(call.Args) == 1 {
+		return counts(call.Args[0])
+	}
 	return ok && (id.Name == "range" || id.Name == "forever")
 }
 
 // guard tells whether a statement may leave the function or the round, and whether something in it
-// looks at one of the parameters.
+// looks at one of the parameters. One that fails is none: the call fails either way.
 func guard(s syntax.Stmt, params []*syntax.Ident) (leaves, looks bool) {
 	syntax.Walk(s, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -111,10 +114,6 @@ func guard(s syntax.Stmt, params []*syntax.Ident) (leaves, looks bool) {
 			leaves = true
 		case *syntax.BranchStmt:
 			leaves = leaves || n.Token != syntax.PASS
-		case *syntax.CallExpr:
-			if id, ok := n.Fn.(*syntax.Ident); ok && id.Name == "fail" {
-				leaves = true
-			}
 		case *syntax.Ident:
 			b, ok := n.Binding.(*resolve.Binding)
 			looks = looks || ok && contained(params, b.First)

@@ -3,8 +3,10 @@ package infer
 import (
 	"slices"
 
+	"go.starlark.net/starlarkstruct"
 	"go.starlark.net/syntax"
 
+	"starling/lang/diagnostic"
 	"starling/lang/doc"
 )
 
@@ -13,6 +15,24 @@ import (
 func (r *Result) TypeOf(e syntax.Expr) (Type, bool) {
 	t, ok := r.a.seen[e]
 	return t, ok && !t.empty()
+}
+
+// hidden: what is read of a parameter is what a module of the same name has.
+func (a *analysis) hidden(e *syntax.DotExpr) {
+	id, ok := unparen(e.X).(*syntax.Ident)
+	if !ok || variable(id) == nil || !a.saying {
+		return
+	}
+	m, ok := a.world.Names[id.Name].(*starlarkstruct.Module)
+	if !ok || m.Members[e.Name.Name] == nil {
+		return
+	}
+	for _, has := range methods() {
+		if contains(has, e.Name.Name) {
+			return
+		}
+	}
+	a.warn("unknown_attribute", e.X, diagnostic.Diagnostic{Message: id.Name + " is a variable here, and hides the module " + id.Name, Hint: "give the variable another name"})
 }
 
 // Known tells whether the type says all that can be seen at the place.

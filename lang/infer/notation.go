@@ -13,7 +13,8 @@ import (
 //	string | None          alternatives; " or " is the same
 //	list[T] dict[K, V]     what is in it; without brackets it may be anything
 //	(K, V)                 a tuple by place
-//	{path: string, …}      a dict by its keys; with … there may be more
+//	{path: string, at?: T} a dict by its keys, of which at may be missing; with … there may be more
+//	"ok"                   that text
 //	Result                 a record
 //	json                   what JSON can say
 //
@@ -79,6 +80,10 @@ func (p *notationReader) one() *notation {
 		return &notation{name: "tuple by place", parts: p.list(")")}
 	case p.take("{"):
 		return p.fields()
+	case p.take(`"`):
+		word, rest, _ := strings.Cut(p.rest, `"`)
+		p.rest = rest
+		return &notation{name: `"` + word}
 	}
 	n := &notation{name: p.word()}
 	if p.take("[") {
@@ -117,7 +122,11 @@ func (p *notationReader) fields() *notation {
 			n.open = true
 			continue
 		}
-		n.keys = append(n.keys, p.word())
+		key := p.word()
+		if p.take("?") {
+			key += "?"
+		}
+		n.keys = append(n.keys, key)
 		p.take(":")
 		n.parts = append(n.parts, p.either())
 		p.take(",")
@@ -142,6 +151,9 @@ func (a *analysis) read(n *notation, at syntax.Node, part string, of letters) Ty
 	}
 	if t, ok := plain(n.name); ok {
 		return t
+	}
+	if word, ok := strings.CutPrefix(n.name, `"`); ok {
+		return exactly(text, word)
 	}
 	switch n.name {
 	case "list", "set", "iterable", "tuple":
@@ -194,7 +206,8 @@ func (a *analysis) sequence(n *notation, at syntax.Node, part string, of letters
 func (a *analysis) readFields(n *notation, at syntax.Node, part string, of letters) Type {
 	o := a.object(dict, at, [2]string{"dict", part})
 	for i, k := range n.keys {
-		a.entry(o, k, a.read(n.parts[i], at, part+"."+k, of), true, nil)
+		name, perhaps := strings.CutSuffix(k, "?")
+		a.entry(o, name, a.read(n.parts[i], at, part+"."+name, of), !perhaps, nil)
 	}
 	if n.open {
 		a.enter(o, anyText, unknown, at)

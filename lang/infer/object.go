@@ -43,6 +43,7 @@ type object struct {
 	type_  *contract.Contract
 	shaped *contract.Shape // what it was checked by
 	why    string          // of None
+	firm   bool            // of None: it is among what may be anything else, too
 	status string          // of a reply: how it may end
 }
 

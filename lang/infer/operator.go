@@ -158,6 +158,9 @@ func (a *analysis) binary(e syntax.Node, op syntax.Token, x, y Type) Type {
 	fits := t.any || x.empty() || y.empty()
 	for _, p := range x.atoms {
 		for _, q := range y.atoms {
+			if p.secret() || q.secret() && (op != syntax.PERCENT || p.kind == text) {
+				continue // nothing is made of a secret
+			}
 			v := a.operated(op, p.kind, q.kind)
 			if v == nil {
 				t, fits = join(t, unknown), true
@@ -166,6 +169,9 @@ func (a *analysis) binary(e syntax.Node, op syntax.Token, x, y Type) Type {
 				t, fits = join(t, a.computed(e, op, k, p, q)), true
 			}
 		}
+	}
+	if t.any && !comparing(op) && a.hopeless(op, x, y) {
+		fits = false
 	}
 	if t.any && comparing(op) {
 		t = anyBool
@@ -182,6 +188,32 @@ func (a *analysis) binary(e syntax.Node, op syntax.Token, x, y Type) Type {
 		t = a.mixed(e, op, t, x, y)
 	}
 	return t
+}
+
+// secret tells whether an atom is a secret.
+func (a atom) secret() bool { return a.kind == opaque && a.lit == "secret" }
+
+// hopeless tells whether an operator fails whatever the operand is that is not known.
+func (a *analysis) hopeless(op syntax.Token, x, y Type) bool {
+	known, left := x, true
+	if x.any {
+		known, left = y, false
+	}
+	if !known.known() {
+		return false
+	}
+	for _, p := range known.atoms {
+		for _, k := range []kind{none, boolean, integer, float, text, octets, list, dict, set, tuple, function, record} {
+			v := a.operated(op, k, p.kind)
+			if left {
+				v = a.operated(op, p.kind, k)
+			}
+			if v == nil || len(v) > 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func comparing(op syntax.Token) bool {

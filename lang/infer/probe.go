@@ -82,6 +82,7 @@ func (a *analysis) probe(p passing) []Finding {
 	a.depth++
 	a.file, a.fn, a.loops, a.clauses, a.caught, a.reads, a.saying = f.file, f, nil, 0, 0, false, true
 	a.found, a.pending, a.passings, a.seen = nil, nil, nil, nil
+	a.heads = map[syntax.Node]*flow{}
 	w := newFlow(len(f.decl.Locals))
 	copy(w.vars, p.given)
 	a.block(f.decl.Body, w)
@@ -120,6 +121,9 @@ func (a *analysis) blame(p passing, failures []Finding) {
 		d, n := a.blamed(p, x, params)
 		if i := a.said(x); i >= 0 {
 			if direct(x.about) == nil || a.found[i].File != x.File {
+				if f := &a.found[i]; f.Diagnostic.Note == "" && f.within == p.f {
+					f.Diagnostic.Note = strings.TrimPrefix(p.f.show(), "function ") + " is called on line " + itoa(int(start(p.args.call).Line)) + a.givenTo(p, params)
+				}
 				continue
 			}
 			a.found = append(a.found[:i:i], a.found[i+1:]...)
@@ -136,6 +140,15 @@ func (a *analysis) blame(p passing, failures []Finding) {
 		from, to := Span(n)
 		a.found = append(a.found, Finding{File: file.File, Start: from, End: to, Diagnostic: d, Node: p.args.call, within: in, about: n, fails: &x})
 	}
+}
+
+// givenTo is what a call gives some parameters, in words.
+func (a *analysis) givenTo(p passing, params []*syntax.Ident) string {
+	words := ""
+	for _, id := range params {
+		words += ", " + id.Name + " is " + p.given[a.parameter(id)].String()
+	}
+	return words
 }
 
 // said is the place of a finding among those that are said, -1 for none.

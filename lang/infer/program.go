@@ -146,7 +146,7 @@ func before(p, q syntax.Position) bool {
 // may give None is said where they themselves end without a return: that a value is there is often
 // known from what was done in another file.
 func (f Finding) usable() bool {
-	if f.Diagnostic.Severity == diagnostic.Error {
+	if f.Diagnostic.Severity == diagnostic.Error || f.fails != nil {
 		return true
 	}
 	if o := f.missing; o != nil {

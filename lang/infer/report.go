@@ -230,11 +230,11 @@ func attributesOf(what string, has []string) string {
 // perhaps: a value may be None, which cannot be used like this. Only where something says so, not
 // where some way through the text gave None to a variable.
 func (a *analysis) perhaps(e syntax.Expr, t Type, use string) {
-	if t.any || e == nil {
+	if e == nil {
 		return
 	}
 	for _, at := range t.atoms {
-		if at.kind != none || at.obj == nil {
+		if at.kind != none || at.obj == nil || t.any && !at.obj.firm {
 			continue
 		}
 		d := diagnostic.Diagnostic{Message: "this may be None, and is used with " + use, Got: t.brief(), Want: t.filter(func(b atom) bool { return b.kind != none }).brief(),
@@ -315,6 +315,10 @@ func operandHint(op syntax.Token, x, y Type) string {
 	pair := [2]string{x.loose().brief(), y.loose().brief()}
 	numbers := func(s string) bool { return s == "int" || s == "float" || s == "int | float" || s == "float | int" }
 	switch {
+	case slices.ContainsFunc(append(slices.Clone(x.atoms), y.atoms...), atom.secret):
+		return `key.wrap("Bearer {}") puts a secret into a text`
+	case slices.ContainsFunc(append(slices.Clone(x.atoms), y.atoms...), callable):
+		return "a function stands here: call it with ()"
 	case op == syntax.MINUS && (x.has(text) || y.has(text)):
 		return "of a timestamp, such as now(), time.parse(t) is the number of seconds; of a duration time.duration(d)"
 	case op == syntax.PLUS && (pair[0] == "string" && numbers(pair[1]) || numbers(pair[0]) && pair[1] == "string"):
@@ -356,10 +360,10 @@ func (a *analysis) perhapsOperands(e syntax.Node, op syntax.Token, x, y Type) {
 	if !ok || op == syntax.EQL || op == syntax.NEQ || op == syntax.PERCENT || op == syntax.IN || op == syntax.NOT_IN {
 		return
 	}
-	if !x.any && len(x.atoms) > 1 {
+	if x.any || len(x.atoms) > 1 {
 		a.perhaps(b.X, x, op.String())
 	}
-	if !y.any && len(y.atoms) > 1 {
+	if y.any || len(y.atoms) > 1 {
 		a.perhaps(b.Y, y, op.String())
 	}
 }

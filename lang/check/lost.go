@@ -1,0 +1,328 @@
+package check
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.starlark.net/resolve"
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// lost warns of lists and dicts that a function makes and changes, and that nothing ever reads.
+func (c *checker) lost() {
+	changes := map[*syntax.Ident]syntax.Node{}
+	count := map[*syntax.Ident]int{}
+	note := func(e syntax.Expr, n syntax.Node) {
+		if id, ok := unparen(e).(*syntax.Ident); ok && variable(id) != nil {
+			v := variable(id)
+			count[v]++
+			if changes[v] == nil {
+				changes[v] = n
+			}
+		}
+	}
+	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.ExprStmt:
+			if call, ok := unparen(n.X).(*syntax.CallExpr); ok {
+				if dot, ok := call.Fn.(*syntax.DotExpr); ok && contains(changing, dot.Name.Name) {
+					note(dot.X, n)
+				}
+			}
+		case *syntax.AssignStmt:
+			if at, ok := unparen(n.LHS).(*syntax.IndexExpr); ok {
+				note(at.X, n)
+			}
+		}
+		return true
+	})
+	for _, v := range c.names.order {
+		if count[v] == 0 || count[v] != c.names.reads[v] || scope(v) != resolve.Local || strings.HasPrefix(v.Name, "_") {
+			continue
+		}
+		if kept, ok := c.made(v); ok {
+			c.lostChange(v, changes[v], kept)
+		}
+	}
+}
+
+func (c *checker) lostChange(v *syntax.Ident, at syntax.Node, kept string) {
+	d := diagnostic.Diagnostic{Severity: diagnostic.Warning, Message: v.Name + " is changed and never read", Hint: "nothing comes of it; return it, or leave it out"}
+	if kept != "" {
+		d.Hint = "it is a copy of what is kept: write " + kept + "(…, " + v.Name + ")"
+	}
+	c.at("lost_change", at, d)
+}
+
+// changing are methods that change what they are called on.
+var changing = []string{"append", "insert", "extend", "remove", "clear", "update", "add", "discard", "pop", "popitem", "setdefault"}
+
+// made tells whether all that a variable is given is made there, and nobody else has it; and where
+// it is a copy of what is kept elsewhere, what keeps it.
+func (c *checker) made(v *syntax.Ident) (kept string, ok bool) {
+	for _, s := range c.names.sites[v] {
+		if s.kind != assigned {
+			return "", false
+		}
+		switch e := unparen(s.value).(type) {
+		case *syntax.ListExpr, *syntax.DictExpr, *syntax.Comprehension:
+		case *syntax.CallExpr:
+			name, _ := c.builtin(e.Fn)
+			switch name {
+			case "list", "dict", "set", "sorted", "reversed", "json.decode":
+			case "memory.vars.get", "memory.project.get":
+				kept = strings.TrimSuffix(name, "get") + "set"
+			default:
+				return "", false
+			}
+		default:
+			return "", false
+		}
+	}
+	return kept, true
+}
+
+// unset warns of a variable that is read behind an if of which only some way gives it a value.
+func (c *checker) unset() {
+	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
+		if def, ok := n.(*syntax.DefStmt); ok {
+			u := unset{c: c, some: map[*syntax.Ident]*syntax.IfStmt{}, sure: map[*syntax.Ident]bool{}}
+			for _, p := range parameters(def.Params) {
+				u.sure[variable(p.at)] = true
+			}
+			u.block(def.Body)
+		}
+		return true
+	})
+}
+
+// unset follows the statements of a function that stand under no condition and in no loop.
+type unset struct {
+	c    *checker
+	some map[*syntax.Ident]*syntax.IfStmt // given a value by some ways of an if alone
+	sure map[*syntax.Ident]bool
+}
+
+func (u *unset) block(stmts []syntax.Stmt) {
+	for _, s := range stmts {
+		switch s := s.(type) {
+		case *syntax.IfStmt:
+			u.conditional(s)
+		case *syntax.ForStmt:
+			u.reads(s.X)
+			u.give(given([]syntax.Stmt{s}))
+		case *syntax.ExprStmt:
+			u.reads(s.X)
+		case *syntax.ReturnStmt:
+			u.reads(s.Result)
+		case *syntax.AssignStmt:
+			u.reads(s.RHS)
+			u.give(given([]syntax.Stmt{s}))
+		case *syntax.DefStmt:
+			u.give([]*syntax.Ident{variable(s.Name)})
+		}
+	}
+}
+
+func (u *unset) give(vars []*syntax.Ident) {
+	for _, v := range vars {
+		u.sure[v] = true
+	}
+}
+
+// conditional notes what an if gives a value on some of its ways, where these are all that there
+// are: a chain of elif without an else may name all cases.
+func (u *unset) conditional(s *syntax.IfStmt) {
+	all := given([]syntax.Stmt{s})
+	for _, v := range all {
+		if u.sure[v] {
+			continue
+		}
+		if chained(s) || always([]syntax.Stmt{s}, v) {
+			u.sure[v] = true
+			continue
+		}
+		u.some[v] = s
+	}
+}
+
+// chained tells whether an if has an elif and no else.
+func chained(s *syntax.IfStmt) bool {
+	next, ok := only(s.False)
+	for ok && len(next.False) > 0 {
+		next, ok = only(next.False)
+	}
+	return ok
+}
+
+func only(stmts []syntax.Stmt) (*syntax.IfStmt, bool) {
+	if len(stmts) != 1 {
+		return nil, false
+	}
+	s, ok := stmts[0].(*syntax.IfStmt)
+	return s, ok
+}
+
+// always tells whether statements give a variable a value, or do not come to their end.
+func always(stmts []syntax.Stmt, v *syntax.Ident) bool {
+	for _, s := range stmts {
+		switch s := s.(type) {
+		case *syntax.IfStmt:
+			if always(s.True, v) && always(s.False, v) {
+				return true
+			}
+		case *syntax.ReturnStmt:
+			return true
+		case *syntax.BranchStmt:
+			if s.Token != syntax.PASS {
+				return true
+			}
+		case *syntax.ExprStmt:
+			if call, ok := unparen(s.X).(*syntax.CallExpr); ok {
+				if id, ok := call.Fn.(*syntax.Ident); ok && id.Name == "fail" {
+					return true
+				}
+			}
+		default: // a loop counts as gone through
+			if slices.Contains(given([]syntax.Stmt{s}), v) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// given are the variables that statements give a value anywhere.
+func given(stmts []syntax.Stmt) []*syntax.Ident {
+	var list []*syntax.Ident
+	for _, s := range stmts {
+		syntax.Walk(s, func(n syntax.Node) bool {
+			if def, ok := n.(*syntax.DefStmt); ok {
+				list = append(list, variable(def.Name))
+				return false
+			}
+			if _, ok := n.(*syntax.LambdaExpr); ok {
+				return false
+			}
+			for _, at := range sitesOf(n) {
+				list = append(list, variable(at.at))
+			}
+			return true
+		})
+	}
+	return list
+}
+
+// reads looks for variables that may have no value in an expression that is evaluated for certain.
+func (u *unset) reads(e syntax.Expr) {
+	if e == nil {
+		return
+	}
+	syntax.Walk(e, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.LambdaExpr, *syntax.CondExpr, *syntax.Comprehension:
+			return false
+		case *syntax.BinaryExpr:
+			return n.Op != syntax.AND && n.Op != syntax.OR
+		case *syntax.Ident:
+			v := variable(n)
+			s := u.some[v]
+			if s == nil || u.sure[v] || !local(n) {
+				return true
+			}
+			u.sure[v] = true // once is enough
+			u.c.at("unassigned", n, diagnostic.Diagnostic{Severity: diagnostic.Warning, Message: n.Name + " has no value where the if of line " + itoa(s.If.Line) + " goes another way",
+				Hint: "give it one before the if, or on every way"})
+		}
+		return true
+	})
+}
+
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([A-Za-z_][A-Za-z_0-9]*)\}`) })
+
+// unfilled warns of a text with the name of a variable in braces that is sent as it is: Starlark
+// fills texts with .format or %.
+func (c *checker) unfilled() {
+	global := map[string]bool{}
+	for _, b := range c.file.Tree.Module.(*resolve.Module).Globals {
+		global[b.First.Name] = true
+	}
+	c.unfilledIn(c.file.Tree.Stmts, global)
+}
+
+func (c *checker) unfilledIn(stmts []syntax.Stmt, names map[string]bool) {
+	for _, s := range stmts {
+		syntax.Walk(s, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.DefStmt:
+				inner := map[string]bool{}
+				for name := range names {
+					inner[name] = true
+				}
+				for _, l := range n.Function.(*resolve.Function).Locals {
+					inner[l.First.Name] = true
+				}
+				c.unfilledIn(n.Body, inner)
+				return false
+			case *syntax.CallExpr:
+				c.unfilledCall(n, names)
+			}
+			return true
+		})
+	}
+}
+
+// unfilledCall looks at the texts that a call of an effect, or of fail, is given.
+func (c *checker) unfilledCall(call *syntax.CallExpr, names map[string]bool) {
+	sig := c.signature(call.Fn)
+	name, _ := c.builtin(call.Fn)
+	if sig == nil || !sig.effect && name != "fail" && name != "print" {
+		return
+	}
+	for _, arg := range call.Args {
+		if named, ok := arg.(*syntax.BinaryExpr); ok && named.Op == syntax.EQ {
+			arg = named.Y
+		}
+		c.unfilledText(arg, names)
+	}
+	if first, ok := text(orNone(at(call.Args, 0))); ok && (name == "print" || name == "fail") && len(call.Args) > 1 && strings.Contains(first, "%") {
+		if verb().MatchString(first) {
+			c.at("bad_format", call.Args[0], diagnostic.Diagnostic{Severity: diagnostic.Warning, Message: name + " does not fill a text", Hint: `write "…" % (a, b)`})
+		}
+	}
+}
+
+var verb = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[sdrf]`) })
+
+func at(list []syntax.Expr, i int) syntax.Expr {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
+}
+
+func (c *checker) unfilledText(e syntax.Expr, names map[string]bool) {
+	switch e := unparen(e).(type) {
+	case *syntax.BinaryExpr:
+		if e.Op == syntax.PLUS {
+			c.unfilledText(e.X, names)
+			c.unfilledText(e.Y, names)
+		}
+	case *syntax.Literal:
+		s, ok := text(e)
+		if !ok {
+			return
+		}
+		for _, m := range placeholder().FindAllStringSubmatch(s, -1) {
+			if names[m[1]] {
+				c.at("bad_format", e, diagnostic.Diagnostic{Severity: diagnostic.Warning, Message: m[0] + " stands in the text as it is, and " + m[1] + " is a variable here",
+					Hint: `write "…".format(` + m[1] + " = " + m[1] + `), or "…%s…" % ` + m[1]})
+				return
+			}
+		}
+	}
+}
