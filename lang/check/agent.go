@@ -10,11 +10,15 @@ import (
 
 // agents warns of agents that are named literally and that a run would not find. A role registers
 // nothing: what it leaves open is looked up by its name, or by that of its backend.
-func (c *checker) agents(bound map[string]syntax.Expr) {
+func (c *checker) agents(call string, bound map[string]syntax.Expr) {
 	if len(c.project.Agents) == 0 {
 		return
 	}
-	for _, param := range []string{"backend", "who", "to", "name"} {
+	params := []string{"backend", "who", "to"}
+	if call == "role" {
+		params = []string{"backend", "name"} // that of a call is the step's
+	}
+	for _, param := range params {
 		if list, ok := orNone(bound[param]).(*syntax.ListExpr); ok {
 			for _, e := range list.List {
 				c.agent(e)

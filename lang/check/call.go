@@ -80,7 +80,7 @@ func (c *checker) call(call *syntax.CallExpr) {
 		c.deadline(args, bound)
 		c.escalation(bound)
 	case "agent", "handoff", "role":
-		c.agents(bound)
+		c.agents(name, bound)
 		c.steers(bound)
 		c.tools(bound)
 	case "mcp.call", "mcp.tools":

@@ -1,6 +1,8 @@
 package infer
 
 import (
+	"strings"
+
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
@@ -31,11 +33,36 @@ func (a *analysis) alwaysTrue(e syntax.Expr, w *flow) {
 	case *syntax.Ident:
 		a.heldFunction(e, w)
 	case *syntax.IndexExpr, *syntax.DotExpr:
+		if dot, ok := unparen(e).(*syntax.DotExpr); ok && dot.Name.Name == "ok" {
+			a.raised(dot, w)
+		}
 		if listed := a.listed(e, w); listed != nil {
 			a.warn("no_truth", e, diagnostic.Diagnostic{Message: "this is true whatever it says", Got: oneOf(listed),
 				Hint: "compare it: " + a.file.briefly(e) + " == " + quote(listed[0])})
 		}
 	}
+}
+
+// raised: a condition asks whether a reply is ok, and a failure raises before it. Only an agent
+// that says that it is blocked, or was stopped, gives one that is not; a file that speaks of these
+// knows.
+func (a *analysis) raised(e *syntax.DotExpr, w *flow) {
+	x := a.quietly(e.X, w)
+	for _, at := range x.atoms {
+		if !at.recordOf("Result") || !at.obj.raises || a.fn == nil || at.obj.home != a.fn.region {
+			return // who is given a reply does not know how it was asked for
+		}
+	}
+	if !x.known() || strings.HasPrefix(a.file.Name, library) {
+		return
+	}
+	for _, word := range []string{"blocked", "stopped", ".note"} {
+		if strings.Contains(a.file.Source, word) {
+			return
+		}
+	}
+	a.warn("no_truth", e, diagnostic.Diagnostic{Message: "a failure raises where the agent is asked, so that this is false only of an agent that says it is blocked",
+		Note: a.origin(e.X, x), Hint: `add on_error = "return" to have failures given back`})
 }
 
 // written: x == "a" or "b" asks of the second text whether it is empty. It tells whether it said

@@ -391,6 +391,9 @@ func (a *analysis) method(o *object, g *arguments) Type {
 		l := a.letters(b, g, args, o.recv)
 		return join(a.keyed(o, g, l["V"]), l["D"])
 	}
+	if b.Result == "None" {
+		return noneOf(a.optionalNone(g.call, nil, "."+o.name+" changes what it is called on, and gives None"))
+	}
 	return a.readCall(b, o.path, g, args, o.recv)
 }
 

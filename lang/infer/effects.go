@@ -329,8 +329,16 @@ func (a *analysis) asked(g *arguments, args bound, who, reply string, w *flow) T
 		output = join(output, noneOf(a.optionalNone(g.call, nil, noReply)))
 	}
 	a.entry(o, "output", output, true, nil)
+	if _, listens := args["on_event"]; a.defaulted(args, "on_error", "fail") && !g.loose() {
+		o.raises = !listens
+		a.entry(o, "error", noneOf(a.optionalNone(g.call, nil, noError)), true, nil)
+		a.entry(o, "status", joinAll(exactly(text, "ok"), exactly(text, "stopped"), exactly(text, "blocked")), true, nil)
+	}
 	return made(o)
 }
+
+// noError is why a reply has no error.
+const noError = `without on_error = "return" a failure raises, and a reply has no error`
 
 // handoff(…) is a Result, and its payload must be what the receiver takes.
 func (a *analysis) handoff(_ *effect.Builtin, g *arguments, args bound, w *flow) Type {

@@ -52,7 +52,14 @@ func (a *analysis) formats(e syntax.Node, x, y Type) {
 			}
 		}
 	}
-	a.report("bad_operand", e, e, diagnostic.Diagnostic{Message: err.Error(), Hint: "%s takes any value, %d a number; a tuple has one for each: \"%s: %d\" % (name, n)"})
+	d := diagnostic.Diagnostic{Message: err.Error(), Hint: "%s takes any value, %d a number; a tuple has one for each: \"%s: %d\" % (name, n)"}
+	switch {
+	case onlyKind(y, list):
+		d.Hint = "a list is one value; a tuple has one for each place: \"…\" % (a, b)"
+	case strings.Contains(err.Error(), "unknown conversion %."):
+		d.Hint = "there is no precision: round first, such as math.round(x * 10) / 10, and write %s"
+	}
+	a.report("bad_operand", e, e, d)
 }
 
 // fillings are values that an atom can be when it fills a text, nil if that is not known.

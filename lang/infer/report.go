@@ -211,6 +211,9 @@ func noneHint(at atom) string {
 	if at.obj != nil && at.obj.why == "falls" {
 		return "a function gives what stands behind return, and None without one"
 	}
+	if at.obj != nil && at.obj.why != "" {
+		return at.obj.why
+	}
 	return "it is None here: look with if x != None before"
 }
 
@@ -445,9 +448,14 @@ func (a *analysis) never(e *syntax.BinaryExpr, subject syntax.Expr, x, y Type, m
 func neverHint(x, y Type) string {
 	for _, pair := range [][2]Type{{x, y}, {y, x}} {
 		at, ok := pair[0].only()
+		for _, n := range pair[0].atoms {
+			if n.kind == none && n.obj != nil && n.obj.why == freeForm {
+				return freeForm
+			}
+		}
 		switch {
-		case ok && at.kind == none && at.obj != nil && at.obj.why == freeForm:
-			return at.obj.why
+		case ok && at.recordOf("Completed") && onlyNumbers(pair[1]):
+			return "compare .code, or ask .ok"
 		case ok && at.recordOf("Message") && pair[1].has(none):
 			return `it is never None: the end of the timeout raises; r = attempt(mailbox.take, …), and then r.ok`
 		}
@@ -616,6 +624,9 @@ func (t Type) keyTypes() string {
 func indexHint(x, y Type) string {
 	if x.atoms[0].kind == list && y.has(text) {
 		return "go through the list, or take one element: xs[0][" + quote(y.atoms[0].lit) + "]"
+	}
+	if exacts(x) != nil && y.has(text) {
+		return "a loop over a dict gives its keys, which are texts; d.items() gives pairs, d[…] what is under a key"
 	}
 	if x.atoms[0].kind == text && y.has(text) {
 		return "a text has no fields; json.decode(s) reads those of a text in JSON"
