@@ -20,8 +20,8 @@ func (r *Result) TypeOf(e syntax.Expr) (Type, bool) {
 // hidden: what is read of a parameter is what a module of the same name has.
 func (a *analysis) hidden(e *syntax.DotExpr) {
 	id, ok := unparen(e.X).(*syntax.Ident)
-	if !ok || variable(id) == nil || !a.saying {
-		return
+	if !ok || variable(id) == nil || !a.saying || a.fn == nil || len(a.fn.mentioned(id)) == 0 {
+		return // only a parameter may have the name by chance
 	}
 	m, ok := a.world.Names[id.Name].(*starlarkstruct.Module)
 	if !ok || m.Members[e.Name.Name] == nil {
