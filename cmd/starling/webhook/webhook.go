@@ -173,11 +173,6 @@ func (r *Receiver) trusted(ctx context.Context, s *effect.Settings) error {
 	return nil
 }
 
-// value is that of a secret.
-func (r *Receiver) value(ctx context.Context, s *effect.Settings, name string) (string, error) {
-	return secret.Reveal(ctx, &effect.Attempt{Settings: s, Env: r.Getenv}, name)
-}
-
 // named is the context of the token in whose name a webhook acts.
 func (p *posting) named(ctx context.Context) (context.Context, error) {
 	known, err := runtime.Extension[runtime.Bearers](p.Desk.Engine)
