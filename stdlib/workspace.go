@@ -13,7 +13,7 @@ import (
 func workspaceModule() []*effect.Builtin {
 	since := effect.Param{Name: "since", Type: "string", Default: "None", KeywordOnly: true, Doc: "A checkpoint or a commit; the last commit by default."}
 	return []*effect.Builtin{
-		workspaceBuiltin("head", "string", "The commit that the workspace stands at, in hexadecimal; None where there is no repository, or no commit yet."),
+		workspaceBuiltin("head", "string|None", "The commit that the workspace stands at, in hexadecimal; None where there is no repository, or no commit yet."),
 		workspaceBuiltin("checkpoint", "string", "Keep the index, all files that are not ignored and HEAD, without changing any of them. It gives what rollback and diff are to be told.",
 			effect.Param{Name: "ignored", Type: "bool", Default: "False", KeywordOnly: true, Doc: "Keep the files that git does not see as well, in the store, for restore_ignored."}),
 		workspaceBuiltin("rollback", "dict", "Restore files, index and HEAD as a checkpoint has them; files that were created since and are not ignored are removed. "+
