@@ -25,15 +25,13 @@ func (a *analysis) block(stmts []syntax.Stmt, w *flow) *flow {
 func (a *analysis) statement(s syntax.Stmt, w *flow) *flow {
 	switch s := s.(type) {
 	case *syntax.ExprStmt:
-		before := w.clone()
-		t := a.expr(s.X, w)
-		a.dropped(s.X, t)
-		a.idle(s.X, before)
+		a.idle(s.X, w)
 		if call, ok := unparen(s.X).(*syntax.CallExpr); ok {
 			if dot, ok := call.Fn.(*syntax.DotExpr); ok && changing[dot.Name.Name] {
-				a.lost(dot.X, call, before)
+				a.lost(dot.X, call, w)
 			}
 		}
+		a.dropped(s.X, a.expr(s.X, w))
 	case *syntax.AssignStmt:
 		a.assignment(s, w)
 	case *syntax.DefStmt:
