@@ -76,9 +76,7 @@ func (v *serveVerb) serve(ctx context.Context, idle string, f faces) error {
 	s.Ready = func(e connect.Session) error {
 		end() // of a shared store, for the engine that has lost it
 		reporting, end = context.WithCancel(ctx)
-		if err := v.report(reporting); err != nil {
-			return err
-		}
+		v.report(reporting)
 		if err := v.carryAll(ctx, e, l, f.scheme()); err != nil || l == nil {
 			return err
 		}
@@ -87,13 +85,16 @@ func (v *serveVerb) serve(ctx context.Context, idle string, f faces) error {
 	return v.door().Serve(ctx, s)
 }
 
-// report has the collector of the project told how the store stands, as long as ctx goes on.
-func (v *serveVerb) report(ctx context.Context) error {
+// report has the collector of the project told how the store stands, as long as ctx goes on. A
+// project that cannot be read keeps nobody from the store.
+func (v *serveVerb) report(ctx context.Context) {
 	settings, err := v.homeSettings(v.place.Home())
-	if err == nil && v.exporter != nil {
+	switch {
+	case err != nil:
+		v.notice("warning: no collector is told how the store stands: %v", err)
+	case v.exporter != nil:
 		go v.exporter.Report(ctx, settings, &metrics.Reader{Desk: v.desk(v.exporter.Engine())}, v.notice)
 	}
-	return err
 }
 
 // standBy says for whom a server of a shared store waits.
