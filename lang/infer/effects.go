@@ -384,6 +384,9 @@ func exprOf(n syntax.Node) syntax.Expr {
 // freeForm is why nothing is chosen at a gate.
 const freeForm = "a gate without options has no .choice: what was answered is .payload"
 
+// noAnswer is why nothing is answered at a gate with on_timeout = "return".
+const noAnswer = "nobody may have answered in time"
+
 // gate(…) is a Decision between the options.
 func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
 	d := a.recordAt(g.call, "Decision", "")
@@ -396,7 +399,7 @@ func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Ty
 	if options, given := args["options"]; !g.loose() && (!given || len(displayed(unparenNode(options.node))) == 0 && onlyKind(options.typ, list) && a.barren(options.typ) && elementsOf(options.typ).empty()) {
 		choice = noneOf(a.optionalNone(g.call, nil, freeForm))
 	}
-	late := noneOf(a.optionalNone(g.call, nil, "nobody may have answered in time"))
+	late := noneOf(a.optionalNone(g.call, nil, noAnswer))
 	if !a.defaulted(args, "on_timeout", "fail") {
 		choice = join(choice, late)
 	}

@@ -31,8 +31,11 @@ func (a *analysis) look(e syntax.Expr, w *flow) {
 	})
 }
 
-// states are the fields of a Result or an Outcome that say whether there is a value.
-var states = []string{".ok", ".status", ".timed_out", ".error"}
+// states are the fields of a Result, an Outcome or a Decision that say whether there is a value.
+var states = []string{".ok", ".status", ".timed_out", ".error", ".choice"}
+
+// answers are the fields of these of which they say so.
+var answers = []string{"output", "value", "payload", "choice"}
 
 func (a *analysis) lookAt(e syntax.Expr, root *syntax.Ident, path string, w *flow) {
 	a.tested[tag(root, path)] = true
@@ -50,9 +53,15 @@ func (a *analysis) lookAt(e syntax.Expr, root *syntax.Ident, path string, w *flo
 			continue
 		}
 		for _, at := range a.quietly(unparen(e).(*syntax.DotExpr).X, w).atoms {
-			if at.kind == record && at.obj.fields["output"] != nil {
-				a.choose(at.obj.fields["output"].typ)
-			}
+			a.chooseAnswer(at)
+		}
+	}
+}
+
+func (a *analysis) chooseAnswer(at atom) {
+	for _, name := range answers {
+		if at.kind == record && at.obj.fields[name] != nil {
+			a.choose(at.obj.fields[name].typ)
 		}
 	}
 }

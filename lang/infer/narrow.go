@@ -21,20 +21,33 @@ func (a *analysis) narrowed(e syntax.Expr, t Type, w *flow) (yes, no *flow) {
 	default:
 		a.restrict(e, yes, Type.truthy)
 		a.restrict(e, no, Type.falsy)
-		a.replied(e, yes)
+		a.replied(e, yes, no)
 	}
 	return yes, no
 }
 
-// replied narrows by r.ok: a Result that is ok has the reply that its contract says.
-func (a *analysis) replied(e syntax.Expr, yes *flow) {
+// replied narrows by r.ok and d.timed_out: a Result that is ok has the reply that its contract
+// says, and a Decision that came in time what was answered.
+func (a *analysis) replied(e syntax.Expr, yes, no *flow) {
 	dot, ok := unparen(e).(*syntax.DotExpr)
-	if !ok || dot.Name.Name != "ok" {
+	if !ok {
 		return
 	}
-	output := &syntax.DotExpr{X: dot.X, Dot: dot.Dot, NamePos: dot.NamePos, Name: &syntax.Ident{Name: "output", NamePos: dot.NamePos}}
-	a.restrict(output, yes, func(t Type) Type {
-		return t.filter(func(at atom) bool { return at.kind != none || at.obj == nil || at.obj.why != noReply })
+	switch dot.Name.Name {
+	case "ok":
+		a.answered(dot, "output", noReply, yes)
+	case "timed_out":
+		a.answered(dot, "payload", noAnswer, no)
+		a.answered(dot, "choice", noAnswer, no)
+	}
+}
+
+// answered narrows a field beside the one that a condition asks: it is there, and not missing for
+// the reason given.
+func (a *analysis) answered(asked *syntax.DotExpr, name, why string, w *flow) {
+	e := &syntax.DotExpr{X: asked.X, Dot: asked.Dot, NamePos: asked.NamePos, Name: &syntax.Ident{Name: name, NamePos: asked.NamePos}}
+	a.restrict(e, w, func(t Type) Type {
+		return t.filter(func(at atom) bool { return at.kind != none || at.obj == nil || at.obj.why != why })
 	})
 }
 
