@@ -152,6 +152,6 @@ func (a *analysis) lacking(e *syntax.IndexExpr, x, y Type) {
 	if len(missing) == 0 || len(missing) == len(texts) {
 		return
 	}
-	a.later(e.Y, "missing_key", diagnostic.Diagnostic{Message: "this may be " + quote(missing[0]) + ", and there is no such key", Want: oneOf(at.obj.order),
+	a.later(e.Y, "missing_key", diagnostic.Diagnostic{Message: "this may be " + eitherOf(missing) + ", and there is no such key", Want: oneOf(at.obj.order),
 		Hint: "add it, or read with .get(…)"})
 }

@@ -516,17 +516,27 @@ func (a *analysis) lookup(o *object, y Type) (t Type, wrong string) {
 		return Type{}, "hash"
 	}
 	at, ok := y.only()
+	if o.lacksAll(y) {
+		return Type{}, "key"
+	}
 	if !ok || !at.exact || at.kind != text {
 		if keys := o.keys(); ok && !o.lent && keys.known() && !keys.empty() && !mayEqual(at, keys) {
 			return Type{}, "kind"
 		}
 		return o.values(), ""
 	}
-	t, there := o.under(at.lit)
-	if !there {
-		return Type{}, "key"
-	}
+	t, _ = o.under(at.lit)
 	return t, ""
+}
+
+// lacksAll tells whether a dict has no key that a type may be.
+func (o *object) lacksAll(y Type) bool {
+	for _, s := range exacts(y) {
+		if _, there := o.under(s); there {
+			return false
+		}
+	}
+	return y.known() && len(y.atoms) > 0 && len(exacts(y)) == len(y.atoms)
 }
 
 func (a *analysis) slice(e *syntax.SliceExpr, w *flow) Type {

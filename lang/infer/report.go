@@ -580,11 +580,14 @@ func (a *analysis) cannotIndex(e *syntax.IndexExpr, x, y Type, why string) {
 			}
 		}
 		kind = "missing_key"
-		d.Message = "there is no key " + quote(key)
+		d.Message = "there is no key " + eitherOf(exacts(y))
 		if len(keys) > 0 {
 			d.Want = oneOf(keys)
 		}
 		d.Hint, d.Fix = diagnostic.Meant(key, keys), respelt(e.Y, keys)
+		if _, one := y.only(); !one {
+			d.Hint = a.inLetters(e.Y, exacts(y), keys)
+		}
 	case "kind":
 		kind, d.Message = "missing_key", "the keys of this dict are of another type"
 		d.Got, d.Want = y.brief(), x.filter(func(at atom) bool { return at.kind == dict }).keyTypes()
@@ -607,6 +610,33 @@ func (a *analysis) cannotIndex(e *syntax.IndexExpr, x, y Type, why string) {
 		}
 	}
 	a.report(kind, e, e, d)
+}
+
+// inLetters is the hint for a text that is a key but for its letters, whichever it is.
+func (a *analysis) inLetters(e syntax.Expr, words, keys []string) string {
+	are := func(as func(string) string) bool {
+		return !slices.ContainsFunc(words, func(s string) bool { return !contains(keys, as(s)) })
+	}
+	switch {
+	case are(strings.ToLower):
+		return "write " + a.file.briefly(e) + ".lower()"
+	case are(strings.ToUpper):
+		return "write " + a.file.briefly(e) + ".upper()"
+	}
+	return "add them, or read with .get(…)"
+}
+
+// eitherOf lists texts of which one is meant.
+func eitherOf(words []string) string {
+	list := quote(words[0])
+	for i, s := range words[1:] {
+		if i == len(words)-2 {
+			list += " or " + quote(s)
+		} else {
+			list += ", " + quote(s)
+		}
+	}
+	return list
 }
 
 // keyTypes are the types of the keys of dicts, or the keys themselves where they are known.
