@@ -90,6 +90,7 @@ type analysis struct {
 	loops   []*loop // around the statement, the innermost last
 	reads   bool    // what is stored was read from there
 	clauses int     // how many comprehensions are around the expression
+	encoded bool    // what is held against a contract gets there as JSON
 	caught  int     // how many calls of attempt are around the lambda
 	visits  int     // how many more functions may be gone over from within one another
 }

@@ -47,7 +47,9 @@ func (a *analysis) runChild(_ *effect.Builtin, g *arguments, args bound, _ *flow
 		x, given := args["inputs"]
 		switch {
 		case given && child.Inputs != nil:
+			a.encoded = true
 			a.meets(x, a.shapeOf(child.Inputs), "run: the inputs of "+script)
+			a.encoded = false
 		case !g.loose():
 			a.inputsNamed(x, given, child, script, g)
 		}

@@ -321,7 +321,7 @@ func (a *analysis) asked(g *arguments, args bound, who, reply string, w *flow) T
 	}
 	if listener, ok := args["on_event"]; ok {
 		a.suits(listener.typ, 1, nil, listener.node, g.call, false)
-		a.invoke(listener.typ, w, g.call, made(a.recordAt(g.call, "Event", "on_event")))
+		a.ruling(listener, a.invoke(listener.typ, w, g.call, made(a.recordAt(g.call, "Event", "on_event"))))
 		a.lend(listener.typ)
 		output = join(output, noneType)
 	}
@@ -335,6 +335,24 @@ func (a *analysis) asked(g *arguments, args bound, who, reply string, w *flow) T
 		a.entry(o, "status", joinAll(exactly(text, "ok"), exactly(text, "stopped"), exactly(text, "blocked")), true, nil)
 	}
 	return made(o)
+}
+
+// ruling: what on_event gives says whether the agent goes on, and a truth value says nothing.
+func (a *analysis) ruling(listener argument, answer Type) {
+	some := answer.filter(func(at atom) bool { return at.kind != none })
+	if !a.saying || listener.node == nil || !answer.known() || len(some.atoms) == 0 {
+		return
+	}
+	for _, at := range some.atoms {
+		if at.recordOf("Verdict") || at.kind == opaque || at.kind == module {
+			return
+		}
+	}
+	d := diagnostic.Diagnostic{Message: "on_event: what it gives", Got: some.brief(), Want: "proceed(), stop(…), steer(…) or None"}
+	if some.has(boolean) {
+		d.Hint = `give stop("…") where the agent is to end, and None where it goes on`
+	}
+	a.warn("bad_type", listener.node, d)
 }
 
 // noError is why a reply has no error.

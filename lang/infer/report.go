@@ -1075,11 +1075,30 @@ func (a *analysis) meets(x argument, s *contract.Shape, message string) {
 	}
 	d := diagnostic.Diagnostic{Message: strings.TrimSuffix(message+": "+strings.TrimPrefix(b.path, "."), ": "), Got: b.got, Want: b.want,
 		Note: a.origin(x.node, x.typ), Hint: b.hint}
+	if within := holding(x.typ); within != "" && b.path == "" {
+		d.Hint = "write " + a.file.briefly(x.node) + within
+	}
 	if b.perhaps {
 		a.warn("broken_contract", n, d)
 		return
 	}
 	a.report("broken_contract", n, nil, d)
+}
+
+// held is the field of a record with what it was made for.
+var held = map[string]string{"Result": "output", "Outcome": "value", "Decision": "payload", "Item": "value"}
+
+// holding is the way from a record to what it was made for, "" for any other type.
+func holding(t Type) string {
+	at, ok := present(t).only()
+	if !ok || at.kind != record || held[at.obj.form.Name] == "" {
+		return ""
+	}
+	name := held[at.obj.form.Name]
+	if f := at.obj.fields[name]; f != nil {
+		return "." + name + holding(f.typ)
+	}
+	return "." + name
 }
 
 // requires: the context has no key that the receiver requires.

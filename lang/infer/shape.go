@@ -123,7 +123,7 @@ func (a *analysis) breaks(t Type, s *contract.Shape, path string, depth int) *br
 
 func (a *analysis) atomBreaks(at atom, s *contract.Shape, path string, depth int) *breach {
 	wrong := &breach{path: path, got: of(at).String(), want: s.Brief}
-	if at.kind == opaque || at.kind == record || at.kind == module {
+	if at.kind == opaque || at.kind == module || at.kind == record && a.encoded {
 		return nil
 	}
 	fits := false
