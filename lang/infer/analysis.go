@@ -66,6 +66,8 @@ type analysis struct {
 	writes   map[*syntax.Ident][]syntax.Node // where a variable is given a value
 	given    map[*syntax.Ident]Type          // what a name is given at one place
 	inFile   map[*syntax.Ident]*unit
+	values   map[*syntax.Ident]syntax.Expr // by which expression
+	asKeys   map[keysOf]*syntax.IndexExpr  // where the keys of a dict are first taken for its values
 	seen     map[syntax.Expr]Type          // what expressions give, nil where nobody asks
 	tested   map[string]bool               // what conditions look at
 	chosen   map[*object]bool              // the None of which they look whether it is there
@@ -238,6 +240,7 @@ func (a *analysis) start(saying bool) {
 		a.found, a.pending, a.passings = nil, nil, nil
 		a.writes, a.tested, a.chosen = map[*syntax.Ident][]syntax.Node{}, map[string]bool{}, map[*object]bool{}
 		a.given, a.inFile = map[*syntax.Ident]Type{}, map[*syntax.Ident]*unit{}
+		a.values, a.asKeys = map[*syntax.Ident]syntax.Expr{}, map[keysOf]*syntax.IndexExpr{}
 		for _, f := range a.fns {
 			f.sites = nil
 		}

@@ -272,6 +272,8 @@ func (a *analysis) laterOf(missing *object, e syntax.Expr, kind string, d diagno
 // finish adds the warnings that nothing has looked at, and drops what is said twice.
 func (a *analysis) finish() {
 	a.probeAll()
+	said := slices.Clone(a.found)
+	a.found = slices.DeleteFunc(said, a.following)
 	for _, p := range a.pending {
 		if !a.lookedFor(p) {
 			a.found = append(a.found, p.finding)
@@ -597,6 +599,9 @@ func (a *analysis) cannotIndex(e *syntax.IndexExpr, x, y Type, why string) {
 	case "index":
 		d.Message, d.Got, d.Want = "the index of a "+x.brief(), y.brief(), "int"
 		d.Hint = indexHint(x, y)
+		if d.Hint == keysHint && a.again(e, exacts(x)) {
+			return
+		}
 	case "range":
 		d.Message = "there is no element [" + y.atoms[0].lit + "]"
 		if at := x.atoms[0]; at.kind == tuple {
@@ -651,12 +656,14 @@ func (t Type) keyTypes() string {
 	return keys.brief()
 }
 
+const keysHint = "a loop over a dict gives its keys, which are texts; d.items() gives pairs, d[…] what is under a key"
+
 func indexHint(x, y Type) string {
 	if x.atoms[0].kind == list && y.has(text) {
 		return "go through the list, or take one element: xs[0][" + quote(y.atoms[0].lit) + "]"
 	}
 	if exacts(x) != nil && y.has(text) {
-		return "a loop over a dict gives its keys, which are texts; d.items() gives pairs, d[…] what is under a key"
+		return keysHint
 	}
 	if x.atoms[0].kind == text && y.has(text) {
 		return "a text has no fields; json.decode(s) reads those of a text in JSON"

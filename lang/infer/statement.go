@@ -241,6 +241,9 @@ func (a *analysis) assignment(s *syntax.AssignStmt, w *flow) {
 		t := a.expr(s.RHS, w)
 		a.nothingKept(s, t, w)
 		a.alias(s.LHS, s.RHS)
+		if id, ok := unparen(s.LHS).(*syntax.Ident); ok && a.saying && a.depth == 0 {
+			a.values[id] = s.RHS
+		}
 		a.assign(s.LHS, t, w)
 		return
 	}

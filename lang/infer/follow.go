@@ -1,0 +1,65 @@
+package infer
+
+import (
+	"slices"
+	"strings"
+
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// What follows from a mistake goes away with it, and only hides it while both are said.
+
+// following tells whether a finding follows from another: the call that fails within a function is
+// wrong whatever the function is called with, or what is None comes from an expression that fails.
+func (a *analysis) following(f Finding) bool {
+	if f.Diagnostic.Severity != diagnostic.Error {
+		return false
+	}
+	if f.fails != nil && direct(f.fails.about) == nil && a.said(*f.fails) >= 0 {
+		return true
+	}
+	from, file := a.nothingFrom(f.Node)
+	return from != nil && slices.ContainsFunc(a.found, func(g Finding) bool {
+		return g.Diagnostic.Severity == diagnostic.Error && file != nil && g.File == file.File && g.File == f.File && !before(g.Start, start(from)) && before(g.Start, end(from))
+	})
+}
+
+// nothingFrom is the expression that gives the variable that a node reads from its one value, where
+// that is None.
+func (a *analysis) nothingFrom(n syntax.Node) (syntax.Expr, *unit) {
+	var id *syntax.Ident
+	switch n := n.(type) {
+	case *syntax.DotExpr:
+		id, _ = unparen(n.X).(*syntax.Ident)
+	case *syntax.IndexExpr:
+		id, _ = unparen(n.X).(*syntax.Ident)
+	case *syntax.Ident:
+		id = n
+	}
+	if id == nil || len(a.writes[variable(id)]) != 1 {
+		return nil, nil
+	}
+	written, _ := a.writes[variable(id)][0].(*syntax.Ident)
+	if !onlyKind(a.given[written], none) {
+		return nil, nil
+	}
+	return a.values[written], a.inFile[written]
+}
+
+// keysOf are the values of a variable that are the keys of a dict, of one function.
+type keysOf struct {
+	fn   *fn
+	keys string
+}
+
+// again tells whether it was said elsewhere in the function of the same keys that they are texts.
+func (a *analysis) again(e *syntax.IndexExpr, keys []string) bool {
+	k := keysOf{a.fn, strings.Join(keys, "\x00")}
+	if first := a.asKeys[k]; first != nil || a.muted() {
+		return first != nil && first != e
+	}
+	a.asKeys[k] = e
+	return false
+}
