@@ -1095,17 +1095,24 @@ func (a *analysis) meets(x argument, s *contract.Shape, message string) {
 // held is the field of a record with what it was made for.
 var held = map[string]string{"Result": "output", "Outcome": "value", "Decision": "payload", "Item": "value"}
 
-// holding is the way from a record to what it was made for, "" for any other type.
+// holding is the way from a record to what it was made for, through one that it may hold; "" for
+// any other type.
 func holding(t Type) string {
-	at, ok := present(t).only()
-	if !ok || at.kind != record || held[at.obj.form.Name] == "" {
-		return ""
+	way := ""
+	for range 2 { // an Outcome may hold itself
+		at, ok := present(t).only()
+		if !ok || at.kind != record || held[at.obj.form.Name] == "" {
+			break
+		}
+		name := held[at.obj.form.Name]
+		way += "." + name
+		f := at.obj.fields[name]
+		if f == nil {
+			break
+		}
+		t = f.typ
 	}
-	name := held[at.obj.form.Name]
-	if f := at.obj.fields[name]; f != nil {
-		return "." + name + holding(f.typ)
-	}
-	return "." + name
+	return way
 }
 
 // requires: the context has no key that the receiver requires.
