@@ -15,6 +15,22 @@ import (
 type countingStore struct {
 	runtime.Store
 	reads atomic.Int64
+	rows  atomic.Int64 // that scans have given
+}
+
+// counted closes the engine of a world and opens it again, on a store that counts from before it is
+// opened.
+func (w *world) counted(t *testing.T) *countingStore {
+	t.Helper()
+	w.engine.Close()
+	w.store = w.store.Reopen()
+	counted := &countingStore{Store: w.store}
+	e, err := engine.Open(counted, environment(w.perform), engine.Options{Log: t.Logf})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.engine = e
+	return counted
 }
 
 func (s *countingStore) Get(key []byte) ([]byte, error) {
@@ -24,7 +40,10 @@ func (s *countingStore) Get(key []byte) ([]byte, error) {
 
 func (s *countingStore) Scan(from, to []byte, fn func(key, value []byte) error) error {
 	s.reads.Add(1)
-	return s.Store.Scan(from, to, fn)
+	return s.Store.Scan(from, to, func(key, value []byte) error {
+		s.rows.Add(1)
+		return fn(key, value)
+	})
 }
 
 func (s *countingStore) Head(run string) (uint64, []byte, error) {
@@ -54,15 +73,8 @@ def main(n = 0):
 			t.Fatal(err)
 		}
 		w.until(needy.ID, runtime.Suspended)
-		w.engine.Close()
-		w.store = w.store.Reopen()
-		counted := &countingStore{Store: w.store}
-		e, err := engine.Open(counted, environment(w.perform), engine.Options{Log: t.Logf})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.engine = e
-		carried, err := e.Resume(w.ctx, runtime.ResumeRequest{All: true, Lookup: func(name string) (string, bool) { return "of the owner", name == "TOKEN" }})
+		counted := w.counted(t)
+		carried, err := w.engine.Resume(w.ctx, runtime.ResumeRequest{All: true, Lookup: func(name string) (string, bool) { return "of the owner", name == "TOKEN" }})
 		for _, id := range resting { // the one with a variable may have ended by now
 			if err != nil || !slices.Contains(carried, id) {
 				t.Fatalf("carried %d runs, %v, want %s among them", len(carried), err, id)
@@ -72,7 +84,7 @@ def main(n = 0):
 		if got := w.until(needy.ID, runtime.Completed); string(got.Output) != `"x"` {
 			t.Errorf("with its variable the run came to %s", got.Output)
 		}
-		l, err := e.List(w.ctx, runtime.Query{All: true})
+		l, err := w.engine.List(w.ctx, runtime.Query{All: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,21 +110,25 @@ func TestListingGatesAsksInBulk(t *testing.T) {
 	for range runs {
 		w.start("def main():\n    gate(\"g\", options = [\"yes\"])\n", `{}`)
 	}
-	w.engine.Close()
-	w.store = w.store.Reopen()
-	counted := &countingStore{Store: w.store}
-	e, err := engine.Open(counted, environment(w.perform), engine.Options{Log: t.Logf})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.engine = e
+	counted := w.counted(t)
 	before := counted.reads.Load()
-	l, err := e.List(w.ctx, runtime.Query{Gates: true})
+	l, err := w.engine.List(w.ctx, runtime.Query{Gates: true})
 	if err != nil || len(l.Gates) != runs {
 		t.Fatalf("%d gates are listed, %v, want %d", len(l.Gates), err, runs)
 	}
 	if reads := counted.reads.Load() - before; reads > runs/2 {
 		t.Errorf("it asks %d times for %d gates", reads, runs)
+	}
+
+	// A page costs what it has, also one of many gates: the rows of other runs are not read.
+	const page = runs / 2
+	rows := counted.rows.Load()
+	l, err = w.engine.List(w.ctx, runtime.Query{Gates: true, Limit: page})
+	if err != nil || len(l.Gates) != page {
+		t.Fatalf("a page has %d gates, %v, want %d", len(l.Gates), err, page)
+	}
+	if read := counted.rows.Load() - rows; read >= runs {
+		t.Errorf("scans give %d rows for a page of %d gates", read, page)
 	}
 }
 
@@ -126,15 +142,8 @@ func TestAnIdleOwnerLeavesTheIndex(t *testing.T) {
 	}
 	reads := int64(0)
 	for range 2 {
-		w.engine.Close()
-		w.store = w.store.Reopen()
-		counted := &countingStore{Store: w.store}
-		e, err := engine.Open(counted, environment(w.perform), engine.Options{Log: t.Logf})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.engine, reads = e, counted.reads.Load()
-		if _, err := e.Resume(w.ctx, runtime.ResumeRequest{All: true, Schedules: true}); err != nil {
+		reads = w.counted(t).reads.Load()
+		if _, err := w.engine.Resume(w.ctx, runtime.ResumeRequest{All: true, Schedules: true}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -261,6 +261,7 @@ func (r *reader) inbox(q runtime.Query, to contract.Audience) (*runtime.Listing,
 			return len(out.Gates) > n, nil
 		})
 	}
+	runs.whole = true
 	err := journal.ScanEach(r.store, journal.PrefixInbox, func(key string, v []byte, damage error) error {
 		run, name, _ := strings.Cut(key, "/")
 		if opened, data := r.opened(run, name, v, damage); !opened.IsZero() { // else it is listed as damaged
@@ -280,20 +281,21 @@ func asksFor(q *runtime.Query, target string) bool {
 	return q.Target == "" || target == "" || target == q.Target
 }
 
-// tops finds the top runs of gates. It reads the row of each run once, and all at once where they
-// turn out to be many: over a network each would be a round trip.
+// tops finds the top runs of gates. It reads the row of each run once.
 type tops struct {
 	r    *reader
 	rows map[string]runtime.Summary
-	all  bool // have been read
+	// whole is a list that is no page of one: where its rows turn out to be many, all of the store
+	// are read at once, for over a network each would be a round trip. A page costs what it has.
+	whole bool
 }
 
 func (r *reader) tops() *tops { return &tops{r: r, rows: map[string]runtime.Summary{}} }
 
 // row is that of a run; of one that is not there, or cannot be told of, it has the id alone.
 func (t *tops) row(run string) runtime.Summary {
-	if len(t.rows) == manyRows && !t.all {
-		t.all = true
+	if t.whole && len(t.rows) == manyRows {
+		t.whole = false
 		_ = journal.ScanEach(t.r.store, journal.PrefixRun, func(id string, row []byte, damage error) error {
 			s := t.r.summaryFrom(id, row, damage)
 			s.StartedBy = t.r.starter(&s)
