@@ -126,24 +126,25 @@ func (p *posting) take(req *http.Request, body []byte) (any, error) {
 	if p.unsigned = p.from.verify(key, req.Header, body, p.Clock()); p.unsigned != nil {
 		return nil, unknown(p.hook.Name, p.unsigned)
 	}
-	posted, err := document(req.Header.Get("Content-Type"), body)
+	posted, unread := document(req.Header.Get("Content-Type"), body)
 	p.event, p.id = p.from.event(req.Header, posted), p.from.delivery(req.Header, posted)
 	if p.id == "" || len(p.id) > longestID { // what is the same is done once
 		sum := sha256.Sum256(body)
 		p.id = hex.EncodeToString(sum[:])
 	}
-	if refused := p.trusted(ctx, p.settings); refused != nil {
-		return nil, refused
+	if err := p.trusted(ctx, p.settings); err != nil {
+		return nil, err
 	}
-	if ctx, refused := p.named(ctx); refused != nil {
-		return nil, refused
-	} else if err == nil {
-		if challenge, ok := p.from.challenged(posted); ok {
-			return Answer{Schema: runtime.Schema, Status: "ignored", Challenge: challenge}, nil
-		}
-		return p.carryOut(ctx, delivery{hook: p.hook, posted: posted, event: p.event, id: p.id})
+	if ctx, err = p.named(ctx); err != nil {
+		return nil, err
 	}
-	return nil, err
+	if unread != nil { // who sent it is known, so it is noted with what it is called
+		return nil, unread
+	}
+	if challenge, ok := p.from.challenged(posted); ok {
+		return Answer{Schema: runtime.Schema, Status: "ignored", Challenge: challenge}, nil
+	}
+	return p.carryOut(ctx, delivery{hook: p.hook, posted: posted, event: p.event, id: p.id})
 }
 
 // value is that of a secret of the project.
