@@ -39,6 +39,12 @@ func Parse(text string) (*Filter, error) {
 	return r.filterOf(text)
 }
 
+// Check gives the error of Parse alone.
+func Check(text string) error {
+	_, err := Parse(text)
+	return err
+}
+
 func everything(*subject) bool { return true }
 
 // reading is one text on its way to a filter.

@@ -225,7 +225,7 @@ func (v *checkVerb) checkOne(script string, agents check.Project, fake string) (
 func (v *checkVerb) checkProject(file, fake string) (diagnostic.List, error) {
 	settings, err := v.settings(file, fake)
 	if err == nil {
-		_, err = project.Check(place.ProjectFile, settings.Project, func(text string) error { _, err := filter.Parse(text); return err })
+		_, err = project.Check(place.ProjectFile, settings.Project, filter.Check)
 	}
 	if err == nil {
 		_, err = agent.Known(agent.Machines(v.env()), settings)

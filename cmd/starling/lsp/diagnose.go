@@ -45,7 +45,7 @@ func (d *document) isProject() bool { return filepath.Base(d.path) == place.Proj
 // projectMistakes says what is wrong with the file of a project.
 func (d *document) projectMistakes() []diagnosed {
 	list := []diagnosed{}
-	_, err := project.Check(place.ProjectFile, []byte(d.text.source), readsFilter)
+	_, err := project.Check(place.ProjectFile, []byte(d.text.source), filter.Check)
 	var found diagnostic.List
 	if errors.As(err, &found) {
 		for _, one := range found {
@@ -53,12 +53,6 @@ func (d *document) projectMistakes() []diagnosed {
 		}
 	}
 	return list
-}
-
-// readsFilter says what is wrong with a filter of the inbox.
-func readsFilter(text string) error {
-	_, err := filter.Parse(text)
-	return err
 }
 
 // shown is a diagnostic as the editor shows it.
