@@ -73,7 +73,7 @@ func (r *reader) agent(name string, t table) Agent {
 	}
 	a.Preset, _ = r.oneOf(t, "preset", "", Claude, Codex, Gemini)
 	var known bool
-	if a.Backend, known = r.oneOf(t, "backend", Command, Command, Scripted, Anthropic, OpenAI, ACP, MCP, Inbox); !known {
+	if a.Backend, known = r.backend(t); !known {
 		return a
 	}
 	a.Permissions, _ = r.oneOf(t, "permissions", DenyPermissions, DenyPermissions, AskPermissions)
@@ -85,6 +85,16 @@ func (r *reader) agent(name string, t table) Agent {
 		a.Command = []string{a.Preset}
 	}
 	return a
+}
+
+// backend reads the backend of an agent. A coding agent, easily taken for one, is a preset.
+func (r *reader) backend(t table) (s string, ok bool) {
+	switch named := t.values["backend"]; named {
+	case Claude, Codex, Gemini:
+		r.refuse(t.at("backend"), fmt.Sprintf("%q", named), "a backend", fmt.Sprintf("a coding agent is a preset: write preset = %q in its place", named))
+		return Command, false
+	}
+	return r.oneOf(t, "backend", Command, Command, Scripted, Anthropic, OpenAI, ACP, MCP, Inbox)
 }
 
 // oneOf reads a string that is one of a few; otherwise where it was left out.

@@ -321,6 +321,12 @@ starling.toml:6:17: agents.c.command[1]: got 1, want a string
   | command = ['x', 1]
   |                 ^
 `},
+		{"[agents.a]\nbackend = 'codex'\n", `
+starling.toml:2:11: agents.a.backend: got "codex", want a backend
+  | backend = 'codex'
+  |           ^^^^^^^
+  = help: a coding agent is a preset: write preset = "codex" in its place
+`},
 		{"[agents.a]\nbackend = 'comand'\n[agents.b]\nbackend = 'scripted'\ncommand = ['x']\nenv = ['A']\n", `
 starling.toml:2:11: agents.a.backend: got "comand", want command, scripted, anthropic, openai, acp, mcp or inbox; did you mean "command"?
   | backend = 'comand'

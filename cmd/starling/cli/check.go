@@ -120,7 +120,7 @@ func (v *checkVerb) check(operands []string, format, fake string) error {
 		return err
 	}
 	said, err := v.said(operands, agents, fake)
-	if err != nil {
+	if err != nil && len(found) == 0 { // a folder may have nothing but a project file that is wrong
 		return err
 	}
 	known := map[diagnostic.Diagnostic]bool{}
