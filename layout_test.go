@@ -264,10 +264,10 @@ const maxColumns = 100
 // What is laid out by hand (indented, a table, a block of code) and a word that is longer stay as
 // they are.
 func TestProseIsWrapped(t *testing.T) {
-	comment := regexp.MustCompile(`^\s*// \S`)
+	comment := regexp.MustCompile(`^\s*(//|#) \S`)
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		ext := filepath.Ext(path)
-		if err != nil || d.IsDir() || ext != ".go" && ext != ".md" || strings.HasPrefix(path, "testdata") {
+		if err != nil || d.IsDir() || ext != ".go" && ext != ".md" && ext != ".star" || strings.HasPrefix(path, "testdata") {
 			return err
 		}
 		text, err := os.ReadFile(path)

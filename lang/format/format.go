@@ -14,8 +14,9 @@ import (
 )
 
 // rounds bounds how often a text is laid out until it stays: a comment that has found another place
-// can make the printer break a list, which it sees when it reads the text again.
-const rounds = 4
+// can make the printer break a list, which it sees when it reads the text again, and a long line is
+// broken from outside in, a level each time.
+const rounds = 40
 
 // Source lays out the text of a file, whose name positions show. The error is a diagnostic.List:
 // what the parser refuses, or, with kind "layout", that the file cannot be laid out for certain as
@@ -75,8 +76,13 @@ func refuse(name, why string) diagnostic.List {
 func settle(name string, source []byte, tree *syntax.File) ([]byte, error) {
 	for range rounds {
 		text, err := printed(name, source, tree)
-		if err != nil || bytes.Equal(text, source) {
-			return text, err
+		if err != nil {
+			return nil, err
+		}
+		if bytes.Equal(text, source) {
+			if text = breakLong(source, tree); text == nil {
+				return source, nil
+			}
 		}
 		source = text
 		if tree, err = lang.Parse(name, source); err != nil {

@@ -118,7 +118,7 @@ def main():
 // The scripts that people are to read are laid out as they would be told to.
 func TestOwnScriptsAreLaidOut(t *testing.T) {
 	n := 0
-	err := filepath.WalkDir("../../scripts", func(path string, d fs.DirEntry, err error) error {
+	look := func(path string, d fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".star" {
 			return err
 		}
@@ -131,9 +131,93 @@ func TestOwnScriptsAreLaidOut(t *testing.T) {
 			t.Errorf("%s is not laid out (%v): starling fmt writes it", path, err)
 		}
 		return nil
-	})
-	if err != nil || n < 50 {
-		t.Errorf("looked at %d scripts: %v", n, err)
+	}
+	for _, folder := range []string{"../../scripts", "../../stdlib"} {
+		if err := filepath.WalkDir(folder, look); err != nil {
+			t.Error(err)
+		}
+	}
+	if n < 100 {
+		t.Errorf("looked at %d scripts", n)
+	}
+}
+
+// A line that is longer than 100 columns is broken as far out as it can be, and what has come of it
+// in turn. One that cannot be broken stays, and so does one that only a comment makes long.
+func TestLongLines(t *testing.T) {
+	const text = `load("lib.star", "analyze_the_request", "select_the_agents", "fix_and_verify", "simplify_the_rest", "b")
+
+def main(target_files, constraints = [], threshold = "HIGH", patience = "2d", budget = None, who = {}):
+    if looks_good(target_files, threshold) and len(constraints) < 10 or budget != None and not budget.spent:
+        return agent("judge", "review the code", input = {"target": target_files}, on_uncertain = "retry").output
+    names = ", ".join([name_of(f, constraints) for f in target_files if f.endswith(".py") and not f in who])
+    fail("nothing is changed that cannot be tested: name the command and its format, as checks = {…}, and so on")
+    fail("the step %s has ended with %s, and nobody has looked at the files %s" % (who, threshold, names))
+    x = {"a": {"one": [threshold, patience, budget], "two": [constraints, target_files, who, names], "three": {}}}
+    y = 1  # a comment that is as long as it likes to be, since nobody can break it without writing it anew
+    z = [word for word in names] + [other_word for other_word in target_files if other_word not in constraints]
+    return "what was found in the files of the request: " + names + ", within a budget of " + str(budget[0])
+`
+	const want = `load(
+    "lib.star",
+    "analyze_the_request",
+    "select_the_agents",
+    "fix_and_verify",
+    "simplify_the_rest",
+    "b",
+)
+
+def main(
+        target_files,
+        constraints = [],
+        threshold = "HIGH",
+        patience = "2d",
+        budget = None,
+        who = {}):
+    if (
+        looks_good(target_files, threshold) and len(constraints) < 10 or
+        budget != None and not budget.spent
+    ):
+        return agent(
+            "judge",
+            "review the code",
+            input = {"target": target_files},
+            on_uncertain = "retry",
+        ).output
+    names = ", ".join([
+        name_of(f, constraints)
+        for f in target_files
+        if f.endswith(".py") and not f in who
+    ])
+    fail("nothing is changed that cannot be tested: name the command and its format, as checks = {…}, and so on")
+    fail("the step %s has ended with %s, and nobody has looked at the files %s" % (
+        who,
+        threshold,
+        names,
+    ))
+    x = {
+        "a": {
+            "one": [threshold, patience, budget],
+            "two": [constraints, target_files, who, names],
+            "three": {},
+        },
+    }
+    y = 1  # a comment that is as long as it likes to be, since nobody can break it without writing it anew
+    z = [word for word in names] + [
+        other_word
+        for other_word in target_files
+        if other_word not in constraints
+    ]
+    return (
+        "what was found in the files of the request: " +
+        names +
+        ", within a budget of " +
+        str(budget[0])
+    )
+`
+	laid, err := format.Source("f.star", []byte(text))
+	if err != nil || string(laid) != want {
+		t.Errorf("got %v\n%s\nwant\n%s", err, laid, want)
 	}
 }
 

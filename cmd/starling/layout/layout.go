@@ -44,7 +44,7 @@ func Command(h Host, args cobra.PositionalArgs) *cobra.Command {
 		Use:     "fmt FILE|FOLDER...",
 		Short:   "Lay out scripts",
 		GroupID: "scripts",
-		Long: `Lay out scripts: the program stays the same, and so do its comments. Files are written where they change, and their names are printed. Of a folder every
+		Long: `Lay out scripts: the program stays the same, and so do its comments. Lines of more than 100 columns are broken. Files are written where they change, and their names are printed. Of a folder every
 .star file in it is laid out, save those below a folder whose name begins with a dot. - is a script on standard input, which is written to standard output.
 A file that is no script is left as it is, and the others are laid out all the same.`,
 		Example: "  starling fmt --check -d scripts",
