@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"starling/runtime"
@@ -119,13 +118,12 @@ func passing(err error) bool {
 
 // ours tells whether an error is no trouble with a connection but an answer that was understood.
 func ours(err error) bool {
-	for _, known := range []error{runtime.ErrNoKey, runtime.ErrNoStore, runtime.ErrNewer, runtime.ErrDamaged, runtime.ErrLost, runtime.ErrLocked, runtime.ErrFailed, pgx.ErrNoRows} {
+	for _, known := range []error{runtime.ErrNoKey, runtime.ErrNoStore, runtime.ErrNewer, runtime.ErrDamaged, runtime.ErrLost, runtime.ErrLocked, runtime.ErrFailed, errNoRows, errShape} {
 		if errors.Is(err, known) {
 			return true
 		}
 	}
-	return errors.As(err, new(*runtime.Refusal)) || errors.As(err, new(pgx.ScanArgError)) ||
-		errors.As(err, new(*pgconn.ParseConfigError))
+	return errors.As(err, new(*runtime.Refusal)) || errors.As(err, new(*pgconn.ParseConfigError))
 }
 
 // unusable refuses a server that cannot hold a store.

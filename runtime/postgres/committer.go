@@ -189,7 +189,7 @@ func (c *committer) apply(t *change) (applied bool, err error) {
 func (c *committer) send(args []any) (moved int64, err error) {
 	ctx, cancel := context.WithTimeout(c.s.life, max(c.s.lease.length/2, time.Second))
 	defer cancel()
-	err = c.s.writes.QueryRow(ctx, commitStatement, args...).Scan(&moved)
+	err = c.s.writes.row(ctx, commitStatement, args, &moved)
 	return moved, err
 }
 
@@ -234,20 +234,23 @@ func (c *committer) lookUp(runs map[string]uint64) error {
 		c.fences[run] = 0
 	}
 	err := c.s.patiently(func(ctx context.Context) error {
-		rows, err := c.s.writes.Query(ctx, "select run, at from starling_runs where run = any($1)", names)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var run []byte
-			var at uint64
-			if err := rows.Scan(&run, &at); err != nil {
+		return c.s.writes.do(ctx, func(db *conn) error {
+			r, err := db.query(ctx, "select run, at from starling_runs where run = any($1)", names)
+			if err != nil {
 				return err
 			}
-			c.fences[string(run)] = at
-		}
-		return rows.Err()
+			defer r.Close()
+			for r.NextRow() {
+				var run []byte
+				var at uint64
+				if err := r.scan(&run, &at); err != nil {
+					return err
+				}
+				c.fences[string(run)] = at
+			}
+			_, err = r.Close()
+			return err
+		})
 	})
 	if err != nil {
 		return c.failure(err)

@@ -6,8 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"starling/runtime"
 )
@@ -21,7 +20,7 @@ type Contents struct {
 	warn    func(format string, args ...any)
 
 	mu   sync.Mutex // guards what follows
-	pool *pgxpool.Pool
+	pool *pool
 }
 
 // NewContents makes them for an address, as [Open] takes it. warn is told what operators should
@@ -40,20 +39,16 @@ alter table starling_contents alter column content set storage external;
 
 // Put keeps a content, and returns when it is durable.
 func (c *Contents) Put(ctx context.Context, hash string, content []byte) error {
-	return c.do(ctx, func(pool *pgxpool.Pool) error {
+	return c.do(ctx, func(p *pool) error {
 		put := func() error {
-			_, err := pool.Exec(ctx, "insert into starling_contents (hash, content) values ($1, $2) on conflict (hash) do nothing", hash, content)
+			_, err := p.exec(ctx, "insert into starling_contents (hash, content) values ($1, $2) on conflict (hash) do nothing", hash, content)
 			return err
 		}
 		err := put()
 		if state(err) != undefinedTable {
 			return err
 		}
-		err = pool.AcquireFunc(ctx, func(p *pgxpool.Conn) error {
-			_, err := p.Conn().PgConn().Exec(ctx, contentsTable).ReadAll()
-			return err
-		})
-		if err != nil {
+		if err = p.do(ctx, func(c *conn) error { return c.script(ctx, contentsTable) }); err != nil {
 			return err
 		}
 		return put()
@@ -62,9 +57,9 @@ func (c *Contents) Put(ctx context.Context, hash string, content []byte) error {
 
 // Get gives a content that was kept, or fails with runtime.ErrNoKey.
 func (c *Contents) Get(ctx context.Context, hash string) (content []byte, err error) {
-	err = c.do(ctx, func(pool *pgxpool.Pool) error {
-		err := pool.QueryRow(ctx, "select content from starling_contents where hash = $1", hash).Scan(&content)
-		if state(err) == undefinedTable || errors.Is(err, pgx.ErrNoRows) {
+	err = c.do(ctx, func(p *pool) error {
+		err := p.row(ctx, "select content from starling_contents where hash = $1", []any{hash}, &content)
+		if state(err) == undefinedTable || errors.Is(err, errNoRows) {
 			return runtime.ErrNoKey
 		}
 		return err
@@ -77,7 +72,9 @@ func (c *Contents) Name() string { return Name(c.address) }
 
 // Look fails where the server cannot be used.
 func (c *Contents) Look(ctx context.Context) error {
-	return c.do(ctx, func(pool *pgxpool.Pool) error { return pool.Ping(ctx) })
+	return c.do(ctx, func(p *pool) error {
+		return p.do(ctx, func(c *conn) error { return c.Ping(ctx) })
+	})
 }
 
 // Close ends its connections.
@@ -92,12 +89,12 @@ func (c *Contents) Close() {
 
 // do has something done with connections, and tells in one sentence what went wrong. Where the
 // server is away for a moment it is done again: all of it may be.
-func (c *Contents) do(ctx context.Context, call func(*pgxpool.Pool) error) error {
+func (c *Contents) do(ctx context.Context, call func(*pool) error) error {
 	var said error // what the server said last, which tells more than that time was up
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
-		pool, err := c.connected(ctx)
+		p, err := c.connected(ctx)
 		if err == nil {
-			err = call(pool)
+			err = call(p)
 		}
 		if err == nil || errors.Is(err, runtime.ErrNoKey) {
 			return err
@@ -112,7 +109,7 @@ func (c *Contents) do(ctx context.Context, call func(*pgxpool.Pool) error) error
 	}
 }
 
-func (c *Contents) connected(ctx context.Context) (*pgxpool.Pool, error) {
+func (c *Contents) connected(ctx context.Context) (*pool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pool != nil {
@@ -122,21 +119,20 @@ func (c *Contents) connected(ctx context.Context) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.greet(ctx, config.ConnConfig); err != nil {
+	if err := c.greet(ctx, config); err != nil {
 		return nil, err
 	}
-	config.MaxConns = readers
-	c.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
+	c.pool, err = newPool(config, readers)
 	return c.pool, err
 }
 
 // greet looks at the server once. Of one that takes no changes it may still be read.
-func (c *Contents) greet(ctx context.Context, config *pgx.ConnConfig) error {
-	first, err := pgx.ConnectConfig(ctx, config)
+func (c *Contents) greet(ctx context.Context, config *pgconn.Config) error {
+	first, err := dial(ctx, config)
 	if err != nil {
 		return err
 	}
-	defer first.Close(ctx)
+	defer hangUp(first)
 	if err := checkVersion(first); err != nil {
 		return err
 	}

@@ -108,13 +108,13 @@ func (l *lease) renew() {
 	ctx, cancel := context.WithTimeout(l.s.life, min(l.often(), time.Until(l.ends())))
 	defer cancel()
 	sent := time.Now()
-	tag, err := l.s.writes.Exec(ctx, "update starling_store set beat = beat + 1 where epoch = $1", l.s.info.Epoch)
+	renewed, err := l.s.writes.exec(ctx, "update starling_store set beat = beat + 1 where epoch = $1", l.s.info.Epoch)
 	switch {
 	case err != nil:
 		l.mu.Lock()
 		l.failed = err
 		l.mu.Unlock()
-	case tag.RowsAffected() == 0:
+	case renewed == 0:
 		l.lose(l.s.superseded())
 	default:
 		l.renewed(sent)
@@ -139,5 +139,5 @@ func (l *lease) giveBack() {
 	l.mu.Lock()
 	l.s.options.Held(0)
 	l.mu.Unlock()
-	_, _ = l.s.writes.Exec(ctx, "update starling_store set holder = '', address = '', beat = beat + 1 where epoch = $1", l.s.info.Epoch)
+	_, _ = l.s.writes.exec(ctx, "update starling_store set holder = '', address = '', beat = beat + 1 where epoch = $1", l.s.info.Epoch)
 }

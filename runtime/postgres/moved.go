@@ -34,8 +34,8 @@ func Owner(ctx context.Context, address string) (h Holder, err error) {
 // number of batches.
 func Retire(ctx context.Context, address string, sequence uint64, to string) error {
 	return lookAt(ctx, address, func(s *Store) error {
-		tag, err := s.reads.Exec(ctx, "update starling_store set moved = $2 where sequence = $1 and holder = ''", sequence, to)
-		if err == nil && tag.RowsAffected() == 0 {
+		marked, err := s.reads.exec(ctx, "update starling_store set moved = $2 where sequence = $1 and holder = ''", sequence, to)
+		if err == nil && marked == 0 {
 			err = fmt.Errorf("%w: it has an owner again, or other batches than the %d that were copied; repeat the move", runtime.ErrFenced, sequence)
 		}
 		return err

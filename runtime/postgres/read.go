@@ -6,8 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"starling/runtime"
 )
 
@@ -58,8 +56,8 @@ func (s *Store) unread(err error) error {
 // Get returns the value of key.
 func (s *Store) Get(key []byte) (value []byte, err error) {
 	err = s.read(func(ctx context.Context) error {
-		err := s.reads.QueryRow(ctx, "select v from starling_keys where k = $1", key).Scan(&value)
-		if errors.Is(err, pgx.ErrNoRows) {
+		err := s.reads.row(ctx, "select v from starling_keys where k = $1", []any{key}, &value)
+		if errors.Is(err, errNoRows) {
 			err = runtime.ErrNoKey
 		}
 		return err
@@ -74,8 +72,8 @@ func (s *Store) Head(run string) (at uint64, head []byte, err error) {
 		return f.Next, bytes.Clone(f.Head), nil
 	}
 	err = s.read(func(ctx context.Context) error {
-		err := s.reads.QueryRow(ctx, "select at, head from starling_runs where run = $1", []byte(run)).Scan(&at, &head)
-		if errors.Is(err, pgx.ErrNoRows) {
+		err := s.reads.row(ctx, "select at, head from starling_runs where run = $1", []any{[]byte(run)}, &at, &head)
+		if errors.Is(err, errNoRows) {
 			at, head, err = 0, nil, nil
 		}
 		return err
@@ -85,10 +83,10 @@ func (s *Store) Head(run string) (at uint64, head []byte, err error) {
 
 // Heads calls fn for every run that the store knows, by name, with where it stands and its head.
 func (s *Store) Heads(fn func(f runtime.Fence) error) error {
-	return s.stream("select run, at, head from starling_runs order by run", nil, func(rows pgx.Rows) (func() error, error) {
+	return s.stream("select run, at, head from starling_runs order by run", nil, func(r *rows) (func() error, error) {
 		var run, head []byte
 		var at uint64
-		err := rows.Scan(&run, &at, &head)
+		err := r.scan(&run, &at, &head)
 		return func() error { return fn(runtime.Fence{Run: string(run), Next: at, Head: head}) }, err
 	})
 }
@@ -104,9 +102,9 @@ func (s *Store) Scan(from, to []byte, fn func(key, value []byte) error) error {
 	if from == nil {
 		args[0] = []byte{}
 	}
-	return s.stream(sql, args, func(rows pgx.Rows) (func() error, error) {
+	return s.stream(sql, args, func(r *rows) (func() error, error) {
 		var k, v []byte
-		err := rows.Scan(&k, &v)
+		err := r.scan(&k, &v)
 		return func() error { return fn(k, v) }, err
 	})
 }
@@ -117,28 +115,28 @@ const held = 512
 
 // stream sends one statement, which sees one moment, and gives its rows to what next makes of them.
 // A long one takes its connection out of the pool, or scans within scans could wait for each other.
-func (s *Store) stream(sql string, args []any, next func(pgx.Rows) (func() error, error)) error {
+func (s *Store) stream(sql string, args []any, next func(*rows) (func() error, error)) error {
 	if !s.enter() {
 		return runtime.ErrStoreClosed
 	}
 	defer s.calls.Done()
 	var first []func() error
-	var rest pgx.Rows
-	var conn *pgx.Conn
+	var rest *rows
+	var own *conn // of the rest
 	cancel := func() {}
 	err := s.patiently(func(trying context.Context) (err error) {
 		var ctx context.Context // of the whole scan, while trying is that of its first rows
 		ctx, cancel = context.WithCancel(s.life)
 		defer context.AfterFunc(trying, cancel)()
-		first, rest, conn, err = s.begin(ctx, sql, args, next)
+		first, rest, own, err = s.begin(ctx, sql, args, next)
 		return err
 	})
 	defer func() { cancel() }()
 	if err != nil {
 		return s.unread(err)
 	}
-	if conn != nil {
-		defer conn.Close(context.WithoutCancel(s.life))
+	if own != nil {
+		defer hangUp(own)
 		defer rest.Close()
 		defer cancel() // what is not read yet is not waited for
 	}
@@ -158,7 +156,7 @@ type broken struct{ error }
 func (b *broken) Unwrap() error { return b.error }
 
 // each calls what was read, and then reads on.
-func each(first []func() error, rest pgx.Rows, next func(pgx.Rows) (func() error, error)) error {
+func each(first []func() error, rest *rows, next func(*rows) (func() error, error)) error {
 	for _, call := range first {
 		if err := call(); err != nil {
 			return err
@@ -167,7 +165,7 @@ func each(first []func() error, rest pgx.Rows, next func(pgx.Rows) (func() error
 	if rest == nil {
 		return nil
 	}
-	for rest.Next() {
+	for rest.NextRow() {
 		call, err := next(rest)
 		if err != nil {
 			return &broken{err}
@@ -176,7 +174,7 @@ func each(first []func() error, rest pgx.Rows, next func(pgx.Rows) (func() error
 			return err
 		}
 	}
-	if err := rest.Err(); err != nil {
+	if _, err := rest.Close(); err != nil {
 		return &broken{err}
 	}
 	return nil
@@ -184,37 +182,40 @@ func each(first []func() error, rest pgx.Rows, next func(pgx.Rows) (func() error
 
 // begin reads the first rows; where there are more, they come from a connection that is the
 // caller's.
-func (s *Store) begin(ctx context.Context, sql string, args []any, next func(pgx.Rows) (func() error, error)) (
-	first []func() error, rest pgx.Rows, conn *pgx.Conn, err error) {
-	c, err := s.reads.Acquire(ctx)
+func (s *Store) begin(ctx context.Context, sql string, args []any, next func(*rows) (func() error, error)) (
+	first []func() error, rest *rows, own *conn, err error) {
+	c, err := s.reads.take(ctx)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	rows, err := c.Query(ctx, sql, args...)
+	defer func() {
+		if own == nil {
+			giveBack(c)
+		}
+	}()
+	r, err := c.Value().query(ctx, sql, args...)
 	if err != nil {
-		c.Release()
 		return nil, nil, nil, err
 	}
-	for rows.Next() {
-		call, err := next(rows)
+	for r.NextRow() {
+		call, err := next(r)
 		if err != nil {
-			rows.Close()
-			c.Release()
+			r.Close()
 			return nil, nil, nil, err
 		}
 		if first = append(first, call); len(first) == held {
-			return first, rows, c.Hijack(), nil
+			c.Hijack()
+			return first, r, c.Value(), nil
 		}
 	}
-	err = rows.Err()
-	c.Release()
+	_, err = r.Close()
 	return first, nil, nil, err
 }
 
 // Usage measures the tables.
 func (s *Store) Usage() (u runtime.StoreUsage, err error) {
 	err = s.read(func(ctx context.Context) error {
-		return s.reads.QueryRow(ctx, "select pg_total_relation_size('starling_keys') + pg_total_relation_size('starling_runs') + pg_total_relation_size('starling_store')").Scan(&u.Tables)
+		return s.reads.row(ctx, "select pg_total_relation_size('starling_keys') + pg_total_relation_size('starling_runs') + pg_total_relation_size('starling_store')", nil, &u.Tables)
 	})
 	return u, err
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"starling/runtime"
@@ -66,8 +65,8 @@ const selectRow = "select id, format, epoch, sequence, beat, lease, holder, mach
 
 // readRow reads the row, or fails with runtime.ErrNoStore.
 func readRow(ctx context.Context, db querier) (r row, err error) {
-	err = db.QueryRow(ctx, selectRow).Scan(&r.id, &r.format, &r.epoch, &r.sequence, &r.beat, &r.lease, &r.holder, &r.machine, &r.pid, &r.address, &r.moved)
-	if state(err) == undefinedTable || errors.Is(err, pgx.ErrNoRows) {
+	err = db.row(ctx, selectRow, nil, &r.id, &r.format, &r.epoch, &r.sequence, &r.beat, &r.lease, &r.holder, &r.machine, &r.pid, &r.address, &r.moved)
+	if state(err) == undefinedTable || errors.Is(err, errNoRows) {
 		return r, runtime.ErrNoStore
 	}
 	if state(err) == undefinedColumn { // of a format that has other columns
@@ -81,33 +80,29 @@ func readRow(ctx context.Context, db querier) (r row, err error) {
 
 // querier is a connection or a pool of them.
 type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	row(ctx context.Context, sql string, args []any, into ...any) error
 }
 
 // makeTables makes what is missing.
-func makeTables(ctx context.Context, c *pgx.Conn) error {
+func makeTables(ctx context.Context, c *conn) error {
 	id := make([]byte, 16)
 	rand.Read(id) // never fails
-	_, err := c.PgConn().Exec(ctx, fmt.Sprintf(tables, hex.EncodeToString(id), format)).ReadAll()
-	return err
+	return c.script(ctx, fmt.Sprintf(tables, hex.EncodeToString(id), format))
 }
 
 // prepareSession settles how a connection works: it waits for the disk whatever the server's
 // default is, does not plan for tables that are empty now and large in a minute, and compiles no
 // statement, which takes a hundred times as long as one of these.
-func prepareSession(ctx context.Context, c *pgx.Conn) error {
+func prepareSession(ctx context.Context, c *conn) error {
 	if err := checkVersion(c); err != nil {
 		return err
 	}
-	_, err := c.PgConn().Exec(ctx, "set synchronous_commit = on; set enable_seqscan = off; set jit = off; set plan_cache_mode = force_generic_plan").ReadAll()
-	return err
+	return c.script(ctx, "set synchronous_commit = on; set enable_seqscan = off; set jit = off; set plan_cache_mode = force_generic_plan")
 }
 
 // checkVersion refuses a server that is too old.
-func checkVersion(c *pgx.Conn) error {
-	said := c.PgConn().ParameterStatus("server_version")
+func checkVersion(c *conn) error {
+	said := c.ParameterStatus("server_version")
 	major, _ := strconv.Atoi(said[:len(said)-len(strings.TrimLeft(said, "0123456789"))])
 	if major < leastServer {
 		return unusable("the server is PostgreSQL %s; %d or later is needed", said, leastServer)
@@ -118,16 +113,16 @@ func checkVersion(c *pgx.Conn) error {
 // checkPooler refuses a pooler that gives the connection to others between two transactions. Such a
 // one is seen when a second client gets the server process of the first; a pooler is what answers
 // in the name of a process that is another.
-func checkPooler(ctx context.Context, first *pgx.Conn, config *pgx.ConnConfig) error {
+func checkPooler(ctx context.Context, first *conn, config *pgconn.Config) error {
 	pid, err := serverProcess(ctx, first)
-	if err != nil || pid == first.PgConn().PID() {
+	if err != nil || pid == first.PID() {
 		return err
 	}
-	second, err := pgx.ConnectConfig(ctx, config)
+	second, err := dial(ctx, config)
 	if err != nil {
 		return err
 	}
-	defer second.Close(ctx)
+	defer hangUp(second)
 	other, err := serverProcess(ctx, second)
 	if err == nil && other == pid {
 		err = unusable("there is a pooler in transaction mode before the server; name the server itself, or a pool in session mode")
@@ -135,17 +130,17 @@ func checkPooler(ctx context.Context, first *pgx.Conn, config *pgx.ConnConfig) e
 	return err
 }
 
-func serverProcess(ctx context.Context, c *pgx.Conn) (pid uint32, err error) {
-	err = c.QueryRow(ctx, "select pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid)
+func serverProcess(ctx context.Context, c *conn) (pid uint32, err error) {
+	err = c.ask(ctx, "select pg_backend_pid()", &pid)
 	return pid, err
 }
 
 // checkServer warns of a server that loses what it has acknowledged, and refuses one that takes no
 // changes.
-func checkServer(ctx context.Context, c *pgx.Conn, warn func(format string, args ...any)) error {
+func checkServer(ctx context.Context, c *conn, warn func(format string, args ...any)) error {
 	var fsync, pages, recovering, only string
-	err := c.QueryRow(ctx, "select current_setting('fsync'), current_setting('full_page_writes'), pg_is_in_recovery()::text, current_setting('transaction_read_only')",
-		pgx.QueryExecModeExec).Scan(&fsync, &pages, &recovering, &only)
+	err := c.ask(ctx, "select current_setting('fsync'), current_setting('full_page_writes'), pg_is_in_recovery()::text, current_setting('transaction_read_only')",
+		&fsync, &pages, &recovering, &only)
 	switch {
 	case err != nil:
 		return err

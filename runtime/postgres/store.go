@@ -8,8 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"starling/runtime"
 	"starling/runtime/groupcommit"
@@ -76,9 +75,9 @@ type Store struct {
 	address string
 	options Options
 	info    runtime.StoreInfo // but for Sequence
-	reads   *pgxpool.Pool
-	writes  *pgxpool.Pool // of the owner's commits and renewals, which wait for no reader
-	lease   *lease        // nil where ReadOnly
+	reads   *pool
+	writes  *pool  // of the owner's commits and renewals, which wait for no reader
+	lease   *lease // nil where ReadOnly
 	known   *acknowledged
 	queue   *groupcommit.Queue[int64]
 	commits committer
@@ -203,15 +202,12 @@ func connect(ctx context.Context, address string, o Options) (_ *Store, err erro
 	s := &Store{address: address, options: o}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.close = sync.OnceValue(s.shut)
-	if err := s.greet(ctx, config.ConnConfig); err != nil {
+	if err := s.greet(ctx, config); err != nil {
 		s.end()
 		return nil, err
 	}
-	config.MaxConns = readers
-	if s.reads, err = pgxpool.NewWithConfig(s.life, config); err == nil && !o.ReadOnly {
-		config := config.Copy()
-		config.MaxConns = 2
-		s.writes, err = pgxpool.NewWithConfig(s.life, config)
+	if s.reads, err = newPool(config, readers); err == nil && !o.ReadOnly {
+		s.writes, err = newPool(config, 2)
 	}
 	if err == nil {
 		s.known, err = openAcknowledged(o.Folder)
@@ -224,17 +220,15 @@ func connect(ctx context.Context, address string, o Options) (_ *Store, err erro
 }
 
 // configOf says how connections to an address are made.
-func configOf(address string) (*pgxpool.Config, error) {
-	config, err := pgxpool.ParseConfig(address)
+func configOf(address string) (*pgconn.Config, error) {
+	config, err := pgconn.ParseConfig(address)
 	if err != nil {
 		return nil, err
 	}
-	if config.ConnConfig.ConnectTimeout == 0 {
-		config.ConnConfig.ConnectTimeout = connectWithin
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectWithin
 	}
-	config.ConnConfig.RuntimeParams["application_name"] = "starling"
-	config.AfterConnect = prepareSession
-	config.MinConns = 0
+	config.RuntimeParams["application_name"] = "starling"
 	return config, nil
 }
 
@@ -244,12 +238,12 @@ const (
 )
 
 // greet looks at the server once, and has the tables made.
-func (s *Store) greet(ctx context.Context, config *pgx.ConnConfig) error {
-	c, err := pgx.ConnectConfig(ctx, config)
+func (s *Store) greet(ctx context.Context, config *pgconn.Config) error {
+	c, err := dial(ctx, config)
 	if err != nil {
 		return err
 	}
-	defer c.Close(ctx)
+	defer hangUp(c)
 	if err := checkVersion(c); err != nil {
 		return err
 	}
@@ -298,13 +292,13 @@ func (s *Store) take(ctx context.Context, r row) error {
 	name := fmt.Sprintf("process %d on %s", os.Getpid(), host)
 	length := s.options.lease()
 	sent := time.Now()
-	tag, err := s.writes.Exec(ctx,
+	taken, err := s.writes.exec(ctx,
 		"update starling_store set epoch = epoch + 1, beat = beat + 1, lease = $3, holder = $4, machine = $5, pid = $6, address = $7, moved = '' where epoch = $1 and beat = $2 and moved = $8",
 		r.epoch, r.beat, length.Milliseconds(), name, s.options.Machine, os.Getpid(), s.options.Address, r.moved)
 	switch {
 	case err != nil:
 		return err
-	case tag.RowsAffected() == 0:
+	case taken == 0:
 		return &Held{r.owner()}
 	}
 	s.info = runtime.StoreInfo{ID: r.id, Name: s.Name(), Format: r.format, Epoch: r.epoch + 1}
@@ -393,9 +387,9 @@ func (s *Store) shut() error {
 // disconnect ends every connection.
 func (s *Store) disconnect() {
 	s.end()
-	for _, pool := range []*pgxpool.Pool{s.reads, s.writes} {
-		if pool != nil {
-			pool.Close()
+	for _, p := range []*pool{s.reads, s.writes} {
+		if p != nil {
+			p.Close()
 		}
 	}
 	s.known.close()
