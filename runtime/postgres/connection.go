@@ -235,8 +235,8 @@ func encode(arg any) (value []byte, of uint32) {
 
 func number(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
-// list gives an array: its dimensions, which are one or, of an empty one, none, whether an element is
-// NULL, their type, how many they are, the number of the first, and each behind its length.
+// list gives an array: its dimensions, which are one or, of an empty one, none, whether an element
+// is NULL, their type, how many they are, the number of the first, and each behind its length.
 func list(elements [][]byte, of uint32) []byte {
 	size, dimensions, null := 20, uint32(min(1, len(elements))), uint32(0)
 	for _, e := range elements {
