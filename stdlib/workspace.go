@@ -21,7 +21,7 @@ func workspaceModule() []*effect.Builtin {
 			effect.Param{Name: "checkpoint", Type: "string", Doc: "What checkpoint gave."},
 			effect.Param{Name: "paths", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "Only these files; then index and HEAD stay."}),
 		workspaceBuiltin("restore_ignored", "dict", "Make the files that git does not see what they were at a checkpoint that has kept them: what is new is taken away, what was changed or removed is put back. "+
-			"It gives a dict of files, the paths of these, and left, those that are not as they were and cannot be put back: of a file of more than 16 MiB, or after 512 MiB, only a digest is kept. "+
+			"So are hooks and settings of git (\".git/hooks/pre-commit\"), and repositories made within the workspace. It gives a dict of files, the paths of these, and left, those that are not as they were and cannot be put back: of a file of more than 16 MiB, or after 512 MiB, only a digest is kept. "+
 			"What lies in a folder with a CACHEDIR.TAG is taken away where it has changed. What was taken away stays in the store for a month, below ignored/undone.",
 			effect.Param{Name: "checkpoint", Type: "string", Doc: "What checkpoint(ignored = True) gave."},
 			effect.Param{Name: "spare", Type: "list|tuple", Default: "[]", KeywordOnly: true, Doc: "Patterns of files that stay as they are, such as the database of a server that runs."}),

@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"starling/stdlib/jail"
@@ -41,7 +42,8 @@ const cacheTag = "CACHEDIR.TAG"
 // manifest is what there was that git did not see.
 type manifest struct {
 	Files map[string]unseen `json:"files"`
-	Seen  []string          `json:"seen"` // the paths that git saw
+	Seen  []string          `json:"seen"`          // the paths that git saw
+	Git   bool              `json:"git,omitempty"` // it has what decides in repositories; those of older versions have not
 }
 
 // unseen is one file, or a link.
@@ -73,7 +75,7 @@ func (r *Repository) KeepIgnored(ctx context.Context, name string) error {
 	if err := r.forgetIgnored(time.Now().Add(-keptFor)); err != nil {
 		return err
 	}
-	m, err := r.unseen(ctx, true)
+	m, err := r.unseen(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -94,9 +96,10 @@ func replaceFile(name string, content []byte) error {
 	return err
 }
 
-// unseen looks at all files of the workspace that git does not see. Those that decide what runs may
-// do are none of them: nobody restores those.
-func (r *Repository) unseen(ctx context.Context, keep bool) (*manifest, error) {
+// unseen looks at all files of the workspace that git does not see, and keeps them unless it is
+// told what there was. Those that decide what runs may do are none of them: nobody restores those.
+func (r *Repository) unseen(ctx context.Context, was *manifest) (*manifest, error) {
+	keep := was == nil
 	seen, err := r.Files(ctx)
 	if err != nil {
 		return nil, err
@@ -106,7 +109,7 @@ func (r *Repository) unseen(ctx context.Context, keep bool) (*manifest, error) {
 		return nil, err
 	}
 	defer root.Close()
-	m := &manifest{Files: map[string]unseen{}, Seen: seen}
+	m := &manifest{Files: map[string]unseen{}, Seen: seen, Git: keep || was.Git}
 	room, caches := int64(maxKeptFiles), map[string]bool{}
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -116,6 +119,18 @@ func (r *Repository) unseen(ctx context.Context, keep bool) (*manifest, error) {
 			return nil // gone meanwhile, or a folder that nobody can read
 		case name == ".":
 			return nil
+		case m.Git && d.IsDir() && r.ofGit(name):
+			m.Files[name] = unseen{Mode: fs.ModeDir}
+			if !keep && was.Files[name].Mode != fs.ModeDir {
+				return fs.SkipDir // it is taken away as a whole
+			}
+			return cmp.Or(r.decisiveIn(root, name, "", m.Files, keep, &room), fs.SkipDir)
+		case m.Git && r.ofGit(name):
+			u, err := r.unseenFile(root, name, keep, &room)
+			if err == nil {
+				m.Files[name] = u
+			}
+			return unlessAbsent(err)
 		case r.inStore(name) || r.o.Rights.Check(name) != nil:
 			if d.IsDir() {
 				return fs.SkipDir
@@ -136,6 +151,9 @@ func (r *Repository) unseen(ctx context.Context, keep bool) (*manifest, error) {
 		}
 		return unlessAbsent(err)
 	})
+	if err == nil && m.Git {
+		err = r.decisive(m.Files, keep, &room)
+	}
 	return m, err
 }
 
@@ -180,10 +198,11 @@ func (r *Repository) unseenFile(root *os.Root, name string, keep bool, room *int
 }
 
 // RestoreIgnored makes what git does not see what it was at a checkpoint that has kept it: what is
-// new is taken away, what was changed or removed is put back. It gives the paths of these, and
-// those that it cannot put back, for they were not kept. What there was is kept in the store, under
-// a name. Files that match one of the patterns to spare stay as they are, and so does what git sees
-// now.
+// new is taken away, what was changed or removed is put back. That holds of what decides in the
+// repository as well (".git/hooks/pre-commit"), and of repositories within the workspace. It gives
+// the paths of these, and those that it cannot put back, for they were not kept. What there was is
+// kept in the store, under a name. Files that match one of the patterns to spare stay as they are,
+// and so does what git sees now.
 func (r *Repository) RestoreIgnored(ctx context.Context, checkpoint, name string, spare []string) (restored, left []string, err error) {
 	was, err := readManifest(r.ignoredPlace(checkpoint + ".json"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -192,28 +211,41 @@ func (r *Repository) RestoreIgnored(ctx context.Context, checkpoint, name string
 	if err != nil {
 		return nil, nil, err
 	}
-	now, err := r.unseen(ctx, false)
+	now, err := r.unseen(ctx, was)
 	if err != nil {
 		return nil, nil, err
 	}
 	taken, put, left := was.against(now, spare)
-	root, err := os.OpenRoot(r.o.Workspace)
+	work, err := os.OpenRoot(r.o.Workspace)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer root.Close()
+	defer work.Close()
+	git, err := os.OpenRoot(r.common)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer git.Close()
+	where := func(p string) (root *os.Root, below string) {
+		if inGit, is := strings.CutPrefix(p, repositoryPrefix); is {
+			return git, inGit
+		}
+		return work, p
+	}
 	for _, p := range taken {
+		root, below := where(p)
 		if now.Files[p].Cache {
-			err = drop(root, p)
+			err = drop(root, below)
 		} else {
-			err = r.takeAway(root, p, name)
+			err = r.takeAway(root, below, r.ignoredPlace("undone", name, filepath.FromSlash(p)))
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 	}
 	for _, p := range put {
-		if err := r.putBack(root, p, was.Files[p]); err != nil {
+		root, below := where(p)
+		if err := r.putBack(root, below, was.Files[p]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -257,12 +289,24 @@ func (m *manifest) against(now *manifest, spare []string) (taken, put, left []st
 	return taken, put, left
 }
 
-// takeAway moves a file to what was undone, by a copy: nothing that is swapped for a link meanwhile
-// leads elsewhere.
-func (r *Repository) takeAway(root *os.Root, name, undone string) error {
-	kept := r.ignoredPlace("undone", undone, filepath.FromSlash(name))
+// takeAway moves a file, or a folder, to where what was undone is kept, by a copy: nothing that is
+// swapped for a link meanwhile leads elsewhere.
+func (r *Repository) takeAway(root *os.Root, name, kept string) error {
 	if err := os.MkdirAll(filepath.Dir(kept), 0o700); err != nil {
 		return err
+	}
+	if info, err := root.Lstat(name); err == nil && info.IsDir() {
+		folder, err := fs.Sub(root.FS(), name)
+		if err == nil {
+			err = os.RemoveAll(kept)
+		}
+		if err == nil {
+			err = os.CopyFS(kept, folder)
+		}
+		if err == nil || errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrInvalid) { // a device is not kept
+			err = root.RemoveAll(name)
+		}
+		return errors.Join(err, drop(root, name))
 	}
 	if target, err := root.Readlink(name); err == nil {
 		if err := errors.Join(unlessAbsent(os.Remove(kept)), os.Symlink(target, kept)); err != nil {

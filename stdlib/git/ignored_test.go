@@ -2,7 +2,9 @@ package git_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,6 +32,13 @@ func TestIgnoredIsPutBack(t *testing.T) {
 	u.write("cache.log/one", "1")
 	u.write("cache.log/two", "2")
 	u.write("running.log", "1\n")
+	u.git("init", "-q", "old.log")
+	u.write(".git/hooks/pre-push", "#!/bin/sh\nexit 0\n")
+	u.must(os.Chmod(u.path(".git/hooks/pre-push"), 0o755))
+	u.write(".git/modules/a/sub/HEAD", "ref: refs/heads/main\n")
+	u.write(".git/modules/a/sub/config", "[core]\n")
+	settings, err := os.ReadFile(u.path(".git/config"))
+	u.must(err)
 	r, ctx := u.open(), context.Background()
 	u.must(r.Checkpoint(ctx, "before"))
 	u.must(r.KeepIgnored(ctx, "before"))
@@ -47,8 +56,17 @@ func TestIgnoredIsPutBack(t *testing.T) {
 	u.write("conftest.py", "x")
 	u.git("init", "-q", "vendor")
 	u.write("vendor/sitecustomize.py", "x")
+	head, err := os.ReadFile(u.path("vendor/.git/HEAD"))
+	u.must(err)
+	u.git("config", "core.hooksPath", "notes")
+	u.write(".git/hooks/pre-commit", "#!/bin/sh\ntouch /tmp/owned\n")
+	u.write(".git/hooks/pre-push", "#!/bin/sh\ntouch /tmp/owned\n")
+	u.write(".git/modules/a/sub/config", "[core]\n\tfsmonitor = touch /tmp/owned\n")
+	u.write("old.log/.git/hooks/post-checkout", "#!/bin/sh\ntouch /tmp/owned\n")
 
-	want := []string{"build/bin/link", "build/gone", "build/new/deep.py", "cache.log/one", "conftest.py", "secret.env.log", "secret.log", "secret.log/as/a/folder", "vendor/sitecustomize.py"}
+	want := []string{".git/config", ".git/hooks/pre-commit", ".git/hooks/pre-push", ".git/info/exclude", ".git/modules/a/sub/config",
+		"build/bin/link", "build/gone", "build/new/deep.py", "cache.log/one", "conftest.py", "old.log/.git/hooks/post-checkout",
+		"secret.env.log", "secret.log", "secret.log/as/a/folder", "vendor/.git", "vendor/sitecustomize.py"}
 	for _, again := range []bool{false, true} { // as after a crash
 		files, left, err := r.RestoreIgnored(ctx, "before", "undo", []string{"running.*"})
 		u.must(err)
@@ -62,16 +80,24 @@ func TestIgnoredIsPutBack(t *testing.T) {
 	for path, want := range map[string]string{
 		"secret.env.log": "key=1\n", "build/gone": "there\n", "secret.log": "ignored", "cache.log/two": "2", "running.log": "2\n",
 		"build/bin/link": "real\n", "notes/with space é.txt": "untracked\x00bytes\xff", "kept.txt": "kept\n",
+		".git/config": string(settings), ".git/hooks/pre-push": "#!/bin/sh\nexit 0\n", ".git/modules/a/sub/config": "[core]\n",
+		".starling/ignored/undone/undo/vendor/.git/HEAD": string(head), ".starling/ignored/undone/undo/.git/hooks/pre-commit": "#!/bin/sh\ntouch /tmp/owned\n",
 		".starling/ignored/undone/undo/conftest.py": "x", ".starling/ignored/undone/undo/secret.env.log": "key=2\n",
 	} {
 		if got, err := os.ReadFile(u.path(path)); err != nil || string(got) != want {
 			t.Errorf("%s: got %q, %v; want %q", path, got, err, want)
 		}
 	}
-	for _, gone := range []string{"conftest.py", "build/new", "cache.log/one", "vendor/sitecustomize.py"} {
+	for _, gone := range []string{"conftest.py", "build/new", "cache.log/one", "vendor", ".git/hooks/pre-commit", "old.log/.git/hooks/post-checkout"} {
 		if _, err := os.Lstat(u.path(gone)); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is still there: %v", gone, err)
 		}
+	}
+	if info, err := os.Stat(u.path(".git/hooks/pre-push")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the hook has %v, %v", info, err)
+	}
+	if _, err := os.Stat(u.path("old.log/.git/HEAD")); err != nil {
+		t.Errorf("a repository that was there: %v", err)
 	}
 	info, err := os.Stat(u.path("secret.env.log"))
 	u.must(err)
@@ -100,6 +126,60 @@ func TestIgnoredThatIsTooLarge(t *testing.T) {
 	}
 }
 
+// TestSettingsOfAnOlderCheckpoint: a checkpoint of a version that did not look at what decides in
+// repositories says nothing of it.
+func TestSettingsOfAnOlderCheckpoint(t *testing.T) {
+	u := newUser(t)
+	u.git("init", "-q", "own.log")
+	r, ctx := u.open(), context.Background()
+	u.must(r.Checkpoint(ctx, "before"))
+	u.must(r.KeepIgnored(ctx, "before"))
+	file := u.path(".starling/ignored/before.json")
+	text, err := os.ReadFile(file)
+	u.must(err)
+	var kept struct {
+		Files map[string]json.RawMessage `json:"files"`
+		Seen  []string                   `json:"seen"`
+	}
+	u.must(json.Unmarshal(text, &kept))
+	maps.DeleteFunc(kept.Files, func(path string, _ json.RawMessage) bool { return strings.Contains(path, ".git") })
+	text, err = json.Marshal(kept)
+	u.must(err)
+	u.must(os.WriteFile(file, text, 0o600))
+	u.git("config", "user.nickname", "ada")
+	u.write("new.log", "x")
+	files, left, err := r.RestoreIgnored(ctx, "before", "undo", nil)
+	if want := []string{"new.log"}; err != nil || !slices.Equal(files, want) || len(left) > 0 {
+		t.Errorf("put back %q, left %q, %v; want %q", files, left, err, want)
+	}
+	if _, err := os.Stat(u.path("own.log/.git/HEAD")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSettingsOfALinkedTree: what decides for a linked tree lies in the repository that it is of.
+func TestSettingsOfALinkedTree(t *testing.T) {
+	u := newUser(t)
+	tree := filepath.Join(t.TempDir(), "tree")
+	u.git("worktree", "add", "-q", tree)
+	r, err := git.Open(git.Options{Workspace: tree, Store: t.TempDir()})
+	u.must(err)
+	defer r.Close()
+	ctx := context.Background()
+	u.must(r.Checkpoint(ctx, "before"))
+	u.must(r.KeepIgnored(ctx, "before"))
+	u.git("config", "core.hooksPath", "/tmp")
+	own := u.path(".git/worktrees/tree/config.worktree")
+	u.must(os.WriteFile(own, []byte("[core]\n\tpager = touch /tmp/owned\n"), 0o600))
+	files, left, err := r.RestoreIgnored(ctx, "before", "undo", nil)
+	if want := []string{".git/config", ".git/worktrees/tree/config.worktree"}; err != nil || !slices.Equal(files, want) || len(left) > 0 {
+		t.Errorf("put back %q, left %q, %v; want %q", files, left, err, want)
+	}
+	if _, err := os.Stat(own); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
 // TestIgnoredIsForgotten keeps what checkpoints of the last month need, and no more.
 func TestIgnoredIsForgotten(t *testing.T) {
 	u := newUser(t)
@@ -116,7 +196,7 @@ func TestIgnoredIsForgotten(t *testing.T) {
 	keep("newest", "second")
 	objects, err := filepath.Glob(u.path(".starling/ignored/objects/*"))
 	u.must(err)
-	if len(objects) != 2 { // secret.log and build/out
+	if len(objects) != 4 { // secret.log, build/out, .git/config and .git/info/exclude
 		t.Errorf("kept %q", objects)
 	}
 	if _, _, err := r.RestoreIgnored(ctx, "old", "u", nil); !errors.Is(err, git.ErrNoCheckpoint) {

@@ -19,8 +19,9 @@
 //
 // # Limits
 //
-// The workspace must be the top of a working tree. Ignored files, empty folders, and repositories
-// inside it are neither kept nor changed. A file name that holds a newline is refused.
+// The workspace must be the top of a working tree. Empty folders are neither kept nor changed, and
+// neither are, but by KeepIgnored and RestoreIgnored, ignored files, repositories inside it, and
+// git's own settings and hooks. A file name that holds a newline is refused.
 package git
 
 import (
