@@ -3,15 +3,14 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
 
 	"starling/cmd/starling/probe"
+	"starling/cmd/starling/table"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/stdlib/agent"
@@ -155,17 +154,16 @@ func (c *call) viewAgent(s *effect.Settings, name string) (agentView, *effect.Re
 }
 
 func (v *agentsVerb) printAgents(agents []agentView) error {
-	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "AGENT\tBACKEND\tIS\tSTATE")
+	t := table.New(v.paper(), "AGENT", "BACKEND", "IS", "STATE")
 	for _, a := range agents {
 		if a.Fault != "" {
-			fmt.Fprintf(w, "%s\t\t\t%s\n", a.Name, a.Fault)
+			t.Row(a.Name, "", "", a.Fault)
 		}
 		for _, b := range a.Backends {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.Name, b.Name, b.What, cmp.Or(b.Lacks, "ready"))
+			t.Row(a.Name, b.Name, b.What, cmp.Or(b.Lacks, "ready"))
 		}
 	}
-	return w.Flush()
+	return t.Write(v.stdout.Raw())
 }
 
 func (v *agentsVerb) printAgent(a agentView) {

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
 	"starling/cmd/starling/progress"
+	"starling/cmd/starling/table"
 	"starling/runtime"
 	"starling/runtime/query"
 )
@@ -58,12 +58,11 @@ func (v *artifactsVerb) artifacts(ctx context.Context, address, step, out string
 		case v.json:
 			return v.answerJSON(artifactsDocument{runtime.Schema, r.ID, found})
 		}
-		w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "STEP\tNAME\tBYTES\tSHA-256")
+		t := table.New(v.paper(), "STEP", "NAME", "BYTES", "SHA-256").NamedBy(1)
 		for _, a := range found {
-			fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", progress.Name(a.Step), a.Name, a.Size, a.Hash)
+			t.Row(progress.Name(a.Step), a.Name, a.Size, a.Hash)
 		}
-		return w.Flush()
+		return t.Write(v.stdout.Raw())
 	})
 }
 

@@ -103,7 +103,9 @@ func (c *call) paper() table.Paper {
 	if !paged && c.pager != nil {
 		f = os.Stdout
 	}
-	return table.On(f, c.getenv)
+	p := table.On(f, c.getenv)
+	p.Quiet = c.quiet
+	return p
 }
 
 // page shows the results of a verb that looks in a pager, where they go to a terminal.

@@ -104,7 +104,7 @@ func (v *inboxVerb) inbox(ctx context.Context, q gateQuery, full bool) error {
 // listGates writes a line for each gate: on a terminal since when it is open, and in columns.
 func (v *inboxVerb) listGates(gates []runtime.Gate) error {
 	p := v.paper()
-	if !p.Terminal() {
+	if !p.Terminal() && !p.Quiet {
 		for _, g := range gates {
 			g.Gate = g.Address
 			v.print("%s", strings.Join(strings.Fields(gateLine(g)), " "))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -76,12 +75,11 @@ func (v *queueVerb) listQueues(ctx context.Context) error {
 		v.notice("no queue holds anything")
 		return nil
 	}
-	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "QUEUE\tWAITING\tHELD\tPARKED\tHELD BY")
+	t := table.New(v.paper(), "QUEUE", "WAITING", "HELD", "PARKED", "HELD BY")
 	for _, q := range list.Queues {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", q.Queue, q.Waiting, q.Held, q.Parked, strings.Join(q.Holders, " "))
+		t.Row(q.Queue, q.Waiting, q.Held, q.Parked, strings.Join(q.Holders, " "))
 	}
-	return w.Flush()
+	return t.Write(v.stdout.Raw())
 }
 
 // itemsDocument is what queue show prints.

@@ -75,7 +75,7 @@ func (c *call) root() *cobra.Command {
 	root.PersistentFlags().StringVarP(&c.dirFlag, "directory", "C", "", "work in `DIR`")
 	root.PersistentFlags().StringVar(&c.storeFlag, "store", "", "the store is `DIR`, or a database, postgres://USER@HOST/NAME (STARLING_STORE; default: .starling beside starling.toml)")
 	root.PersistentFlags().StringVar(&c.serverFlag, "server", "", "the store is that of the server at `URL`, in the name of the token in STARLING_TOKEN")
-	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "say nothing but results, and what went wrong")
+	root.PersistentFlags().BoolVarP(&c.quiet, "quiet", "q", false, "say nothing but results, and what went wrong; of a list what names each row, one a line")
 	for _, v := range c.called() {
 		root.AddCommand(v.command(c))
 	}

@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 	"go.starlark.net/starlark"
 
+	"starling/cmd/starling/table"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/stdlib/project"
@@ -123,13 +122,12 @@ func (v *toolsVerb) listTools(ctx context.Context, args []string) error {
 	if v.json {
 		return v.answerJSON(toolsDocument{Schema: runtime.Schema, Server: args[0], Definitions: hash, Tools: tools})
 	}
-	w := tabwriter.NewWriter(v.stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "TOOL\tDOES")
+	rows := table.New(v.paper(), "TOOL", "DOES")
 	for _, t := range tools {
 		first, _, _ := strings.Cut(t.Description, "\n")
-		fmt.Fprintf(w, "%s.%s\t%s\n", args[0], t.Name, first)
+		rows.Row(args[0]+"."+t.Name, first)
 	}
-	if err := w.Flush(); err != nil {
+	if err := rows.Write(v.stdout.Raw()); err != nil || v.quiet {
 		return err
 	}
 	v.print("definitions = %q", hash)
@@ -140,12 +138,11 @@ func (c *toolsVerb) printServers(views []serverView) error {
 	if c.json {
 		return c.answerJSON(toolsDocument{Schema: runtime.Schema, Servers: views})
 	}
-	w := tabwriter.NewWriter(c.stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tIS\tSTATE")
+	rows := table.New(c.paper(), "SERVER", "IS", "STATE")
 	for _, v := range views {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", v.Name, v.Is, cmp.Or(v.Lacks, "ready"))
+		rows.Row(v.Name, v.Is, cmp.Or(v.Lacks, "ready"))
 	}
-	return w.Flush()
+	return rows.Write(c.stdout.Raw())
 }
 
 // openTool starts a server for an attempt that belongs to no run.

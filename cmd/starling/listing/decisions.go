@@ -11,7 +11,7 @@ import (
 
 // Decisions is the table of who has decided what.
 func Decisions(p table.Paper, list []runtime.Decision) *table.Table {
-	t := table.New(p, "DECIDED", "GATE", "CHOICE", "BY", "NOTES", "REASON")
+	t := table.New(p, "DECIDED", "GATE", "CHOICE", "BY", "NOTES", "REASON").NamedBy(1)
 	for _, d := range list {
 		reason := cut(strings.Join(strings.Fields(d.Reason), " "))
 		t.Row(p.Time(d.At), progress.Name(d.Address), cmp.Or(d.Choice, "-"), inWhoseName(d.Decided), cmp.Or(noted(d), "-"), reason)

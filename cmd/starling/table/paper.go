@@ -22,6 +22,7 @@ type Paper struct {
 	Width   int // columns of a terminal, 0 for no bound
 	Height  int
 	Colours bool
+	Quiet   bool // rows are nothing but what names them, one a line and whole
 	Now     time.Time
 	Zone    *time.Location
 }

@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -15,6 +16,8 @@ import (
 type Table struct {
 	paper Paper
 	rows  [][]Cell
+	named int // the column that names a row
+	head  int // rows of the heading
 }
 
 // New is a table with the names of its columns, or with none.
@@ -26,7 +29,14 @@ func New(p Paper, names ...string) *Table {
 			row[i] = Cell{name, "2"}
 		}
 		t.Row(row...)
+		t.head = 1
 	}
+	return t
+}
+
+// NamedBy says which column names a row where it is not the first, which is column 0.
+func (t *Table) NamedBy(column int) *Table {
+	t.named = column
 	return t
 }
 
@@ -47,7 +57,7 @@ func (t *Table) Row(cells ...any) {
 // Write writes the rows. The writer must take escape sequences as they are; what the cells say has
 // none.
 func (t *Table) Write(w io.Writer) error {
-	if t.paper.Terminal() {
+	if t.paper.Terminal() || t.paper.Quiet {
 		_, err := io.WriteString(w, strings.Join(append(t.Lines(), ""), "\n"))
 		return err
 	}
@@ -67,6 +77,9 @@ const gap = 2
 
 // Lines are the rows as a terminal has them.
 func (t *Table) Lines() []string {
+	if t.paper.Quiet {
+		return t.names()
+	}
 	widths := t.widths()
 	lines := make([]string, len(t.rows))
 	for i, row := range t.rows {
@@ -81,6 +94,14 @@ func (t *Table) Lines() []string {
 		lines[i] = strings.TrimRight(b.String(), " ")
 	}
 	return lines
+}
+
+// names is what names each row, once where rows that follow one another have the same.
+func (t *Table) names() (names []string) {
+	for _, row := range t.rows[t.head:] {
+		names = append(names, oneLine(row[t.named].Text))
+	}
+	return slices.Compact(names)
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -38,6 +38,22 @@ k3jc0x7c0x1y  completed  1m ago
 	}
 }
 
+// TestTableQuiet: a file and a terminal have the same, with no heading and nothing cut.
+func TestTableQuiet(t *testing.T) {
+	for _, p := range []Paper{{Quiet: true}, {Quiet: true, Width: 5, Colours: true, Now: now(), Zone: time.UTC}} {
+		for column, want := range []string{"k3jc0x7c0x1y\n0123456789ab\n", "completed\nsuspended\n"} {
+			var b bytes.Buffer
+			if err := someRows(p).NamedBy(column).Write(&b); err != nil || b.String() != want {
+				t.Errorf("%v: got %q, want %q", err, b.String(), want)
+			}
+		}
+		empty, unnamed := New(p, "RUN").Lines(), New(p)
+		if unnamed.Row("a", "b"); len(empty) > 0 || unnamed.Lines()[0] != "a" {
+			t.Errorf("got %q and %q, want no row, and a", empty, unnamed.Lines())
+		}
+	}
+}
+
 // TestTableFits: no line is wider than the terminal, with colours or without.
 func TestTableFits(t *testing.T) {
 	colours := regexp.MustCompile("\x1b\\[[0-9]*m")

@@ -151,7 +151,7 @@ func (t Terminal) log(name string) error {
 	if wanted || err != nil {
 		return err
 	}
-	rows := table.New(t.Paper(), "AT", "WEBHOOK", "TIMES", "DELIVERY", "EVENT", "WHY")
+	rows := table.New(t.Paper(), "AT", "WEBHOOK", "TIMES", "DELIVERY", "EVENT", "WHY").NamedBy(3)
 	for _, r := range list {
 		rows.Row(r.At.UTC().Format(time.RFC3339), r.Webhook, strconv.Itoa(r.Count), r.Delivery, r.Event, r.Reason)
 	}
