@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +40,7 @@ type testVerb struct {
 	mutate  mutant.Flags
 	update  bool // of snapshots
 	watch   bool
+	strays  []string // files of snapshots whose tests are gone
 
 	pattern *regexp.Regexp
 	bounds  suite.Bounds
@@ -57,6 +59,7 @@ A test may do what a script may. Agents are functions of its file, people answer
 is a clock that moves when nothing else can. A test that takes too long, or too much, is ended, and the others go on. Nothing reaches the network or the agents of the project. "starling doc assert" and "starling doc answer" say more.
 
 What assert.snapshot is given lies in NAME_test.snap beside the test. What is new there is kept, but not where CI is set; with --update all that differs is, and what no test takes any more is removed.
+A file of snapshots whose tests are gone is told, and left.
 With --watch the tests go on being played: those that have read a file that has changed, until the command is interrupted.
 
 What the tests reach of the scripts --cover shows, and what they would miss --mutate: it changes the scripts, one change at a time, and
@@ -101,6 +104,7 @@ func (v *testVerb) test(ctx context.Context, operands []string) (err error) {
 	if err != nil {
 		return err
 	}
+	v.strays = strays(operands)
 	settings, err := v.settings(v.place.Project, "")
 	if err != nil {
 		return err
@@ -262,6 +266,26 @@ func testFiles(operands []string) ([]string, error) {
 		}
 	}
 	return found, nil
+}
+
+// strays lists the files of snapshots, below the folders that are meant, whose tests are gone. What
+// cannot be looked at is no reason to play nothing.
+func strays(operands []string) (found []string) {
+	if len(operands) == 0 {
+		operands = []string{"."}
+	}
+	for _, operand := range operands {
+		if info, err := os.Stat(operand); err != nil || !info.IsDir() {
+			continue
+		}
+		kept, _ := sources.Ending(operand, snapshot.Suffix)
+		for _, path := range kept {
+			if snapshot.Stray(path) && !slices.Contains(found, path) {
+				found = append(found, path)
+			}
+		}
+	}
+	return found
 }
 
 func testsBelow(operand string) ([]string, error) {

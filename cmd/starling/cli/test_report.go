@@ -23,6 +23,7 @@ type testDocument struct {
 	Failed int                 `json:"failed"`
 	Files  []testFileDocument  `json:"files"`
 	Cover  []coverage.Document `json:"coverage,omitempty"` // by file, with --cover
+	Strays []string            `json:"strays,omitempty"`   // files of snapshots whose tests are gone
 	Error  *runtime.Refusal    `json:"error"`              // null if all have passed
 }
 
@@ -36,7 +37,7 @@ type testFileDocument struct {
 // answerTest reports on all files and sets the exit code: that of a check where a file is wrong,
 // else that of a run where a test has failed.
 func (c *call) answerTest(files []*testFile, v *testVerb) error {
-	d := testDocument{Schema: runtime.Schema, Files: []testFileDocument{}}
+	d := testDocument{Schema: runtime.Schema, Files: []testFileDocument{}, Strays: v.strays}
 	wrong := 0
 	for _, f := range files {
 		if f.fault != nil {
@@ -70,6 +71,9 @@ func (c *call) answerTest(files []*testFile, v *testVerb) error {
 	}
 	for _, f := range files {
 		c.printTests(f, v.verbose)
+	}
+	for _, path := range v.strays {
+		c.print("stray %s  its tests are gone; rename or remove it, too", path)
 	}
 	if v.pace.Annotates() {
 		annotate(c.stdout, files)

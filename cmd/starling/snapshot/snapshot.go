@@ -10,6 +10,7 @@
 package snapshot
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -106,6 +107,28 @@ func Read(tests string, mode Mode) (*File, error) {
 // Beside is where the snapshots of a file of tests lie.
 func Beside(tests string) string { return strings.TrimSuffix(tests, filepath.Ext(tests)) + Suffix }
 
+// headOf is what a file of snapshots begins with.
+func headOf(path string) string {
+	return "What " + strings.TrimSuffix(filepath.Base(path), Suffix) + ".star has given to assert.snapshot"
+}
+
+// Stray tells whether a file of snapshots has lost its tests. Files of other programs whose names
+// end alike have not.
+func Stray(path string) bool {
+	tests := strings.TrimSuffix(path, Suffix) + ".star"
+	if _, err := os.Stat(tests); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	head := headOf(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	begin, err := bufio.NewReader(f).Peek(len(head))
+	return err == nil && string(begin) == head
+}
+
 // Take compares a value with what was kept of it, or keeps it, as the mode says.
 func (f *File) Take(test, name string, got starlark.Value) error {
 	f.mu.Lock()
@@ -190,8 +213,7 @@ func (f *File) write() error {
 	if len(f.kept) == 0 {
 		return os.Remove(f.path)
 	}
-	a := &txtar.Archive{Comment: fmt.Appendf(nil, "What %s has given to assert.snapshot. starling test --update writes it.\n",
-		strings.TrimSuffix(filepath.Base(f.path), Suffix)+".star")}
+	a := &txtar.Archive{Comment: []byte(headOf(f.path) + ". starling test --update writes it.\n")}
 	for name, k := range f.kept {
 		a.Files = append(a.Files, txtar.File{Name: name + k.form, Data: k.text})
 	}

@@ -26,7 +26,16 @@ func Below(folder string) ([]string, error) { return BelowUpTo(folder, math.MaxI
 
 // BelowUpTo is [Below] that has enough when it has found so many, or looked at so many files and
 // folders of whatever kind.
-func BelowUpTo(folder string, most, entries int) (found []string, problem error) {
+func BelowUpTo(folder string, most, entries int) ([]string, error) {
+	return ending(folder, runtime.ScriptSuffix, most, entries)
+}
+
+// Ending is [Below] of the files whose names end with suffix.
+func Ending(folder, suffix string) ([]string, error) {
+	return ending(folder, suffix, math.MaxInt, math.MaxInt)
+}
+
+func ending(folder, suffix string, most, entries int) (found []string, problem error) {
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		entries--
 		switch {
@@ -39,7 +48,7 @@ func BelowUpTo(folder string, most, entries int) (found []string, problem error)
 			}
 		case entry.IsDir() && path != folder && strings.HasPrefix(entry.Name(), "."):
 			return filepath.SkipDir
-		case entry.Type().IsRegular() && strings.HasSuffix(path, runtime.ScriptSuffix):
+		case entry.Type().IsRegular() && strings.HasSuffix(path, suffix):
 			found = append(found, path)
 		}
 		return nil
