@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/place"
+	"starling/cmd/starling/telemetry"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/stdlib/agent"
@@ -32,9 +33,9 @@ func doctorCommand(c *call) *cobra.Command {
 		Use:     "doctor",
 		Short:   "Say what is missing here, and how to mend it",
 		GroupID: "look",
-		Long: `Look at the project file, the store, the backends of every agent, secrets, tool servers, who is notified, git and the sandbox.
+		Long: `Look at the project file, the store, the backends of every agent, secrets, tool servers, who is notified, the collector, git and the sandbox.
 The programs of agents and tool servers are started and asked for their version, their login and their tools; APIs of
-models are asked for their list of models. That costs nothing, and no model is called: starling agents test AGENT asks
+models are asked for their list of models, and the collector is sent an empty document. That costs nothing, and no model is called: starling agents test AGENT asks
 an agent for a word.
 
 Nothing is started, and no key is sent, for a project that was not run here or trusted as it is now; --ask does it all
@@ -56,7 +57,7 @@ const (
 
 // finding is what doctor says of one thing.
 type finding struct {
-	Part  string `json:"part"` // "project", "store", "engine", "agent", "secret", "tools", "notify", "git", "sandbox", "callers"
+	Part  string `json:"part"` // "project", "store", "engine", "agent", "secret", "tools", "notify", "telemetry", "git", "sandbox", "callers"
 	Name  string `json:"name,omitempty"`
 	State string `json:"state"`
 	Is    string `json:"is"`
@@ -132,7 +133,24 @@ func (c *doctorVerb) examineProject(ctx context.Context, ask bool) []finding {
 	}
 	found = append(found, c.examineSecrets(ctx, s, f)...)
 	found = append(found, examineTools(servers, meets)...)
-	return append(found, c.examineNotify(ctx, s, f)...)
+	found = append(found, c.examineNotify(ctx, s, f)...)
+	return append(found, c.examineTelemetry(ctx, s, f, meets != nil)...)
+}
+
+// examineTelemetry looks at the collector, and asks it unless the project is not trusted.
+func (c *doctorVerb) examineTelemetry(ctx context.Context, s *effect.Settings, f *project.File, ask bool) []finding {
+	if f.Telemetry == nil {
+		return nil
+	}
+	is := finding{"telemetry", "", healthy, "a collector over " + f.Telemetry.Protocol, ""}
+	if !ask {
+		return []finding{is}
+	}
+	is.Is += ", answers"
+	if err := telemetry.Greet(ctx, &effect.Attempt{Settings: s, Env: c.getenv}); err != nil {
+		is.State, is.Is, is.Mend = faulty, err.Error(), "see [telemetry] in "+place.ProjectFile+", and whether a collector is there"
+	}
+	return []finding{is}
 }
 
 // examineSecrets looks for declared values that are not hidden in what comes back. No program is

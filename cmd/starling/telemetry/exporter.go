@@ -127,8 +127,10 @@ func hidden(err error, shown *redact.Redactor) error {
 }
 
 // resource is who tells.
-func (x *Exporter) resource() (otlp.Resource, error) {
-	return otlp.ResourceOf(func(name string) string { v, _ := x.getenv(name); return v }, build.Version())
+func (x *Exporter) resource() (otlp.Resource, error) { return resourceOf(x.getenv) }
+
+func resourceOf(getenv func(name string) (string, bool)) (otlp.Resource, error) {
+	return otlp.ResourceOf(func(name string) string { v, _ := getenv(name); return v }, build.Version())
 }
 
 var errNone = errors.New("there is no [telemetry] in " + project.Name)
@@ -154,6 +156,20 @@ func target(ctx context.Context, a *effect.Attempt) (to otlp.Target, shown *reda
 		to.Headers = append(to.Headers, [2]string{h.Key, value})
 	}
 	return to, shown, nil
+}
+
+// Greet sends the collector of a project a document without spans, of which it keeps nothing, and
+// says why it did not take it.
+func Greet(ctx context.Context, a *effect.Attempt) error {
+	to, shown, err := target(ctx, a)
+	if err != nil {
+		return err
+	}
+	who, err := resourceOf(a.Env)
+	if err != nil {
+		return err
+	}
+	return hidden(to.Send(ctx, trace.Document(who, []otlp.Span{})), shown)
 }
 
 // Report tells metrics, now and at the interval of the project as it is now, until ctx ends. It
