@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"starling/lang/check"
 	"starling/lang/effect"
 	"starling/lang/infer"
 )
@@ -8,12 +9,13 @@ import (
 // children infers what the child scripts of a program take and give, each once, and only when
 // somebody asks.
 type children struct {
-	env   *effect.Environment
-	known map[*Module]infer.Child // one that is being inferred is there, and nothing is known of it
+	env    *effect.Environment
+	agents func(name string) infer.Agent
+	known  map[*Module]infer.Child // one that is being inferred is there, and nothing is known of it
 }
 
-func newChildren(env *effect.Environment) *children {
-	return &children{env, map[*Module]infer.Child{}}
+func newChildren(env *effect.Environment, project check.Project) *children {
+	return &children{env, project.Contracts, map[*Module]infer.Child{}}
 }
 
 // of gives what is known of the children that a bundle names.

@@ -66,7 +66,7 @@ func CompileChunk(b *Bundle, globals func(name string) bool, env *effect.Environ
 // project is what is known of the agents and tools that the script names.
 func Check(b *Bundle, env *effect.Environment, project check.Project) diagnostic.List {
 	units, list := compileUnits(b, env, nil)
-	files := filesOf(b, units, newChildren(env))
+	files := filesOf(b, units, newChildren(env, project))
 	return checked(b, units, list, check.Files(files, env, project))
 }
 
@@ -74,7 +74,7 @@ func Check(b *Bundle, env *effect.Environment, project check.Project) diagnostic
 // most of its time.
 func CheckUntyped(b *Bundle, env *effect.Environment, project check.Project) diagnostic.List {
 	units, list := compileUnits(b, env, nil)
-	return checked(b, units, list, check.Inferred(filesOf(b, units, newChildren(env)), &infer.Result{}, env, project))
+	return checked(b, units, list, check.Inferred(filesOf(b, units, newChildren(env, project)), &infer.Result{}, env, project))
 }
 
 // Study is what is known of a script that stands open in an editor.
@@ -87,7 +87,7 @@ type Study struct {
 // Examine is [Check] that also keeps what it has found out on the way.
 func Examine(b *Bundle, env *effect.Environment, project check.Project) *Study {
 	units, list := compileUnits(b, env, nil)
-	s := &Study{Files: filesOf(b, units, newChildren(env))}
+	s := &Study{Files: filesOf(b, units, newChildren(env, project))}
 	s.Types = infer.Inspect(s.Files, env)
 	s.Diagnostics = checked(b, units, list, check.Inferred(s.Files, s.Types, env, project))
 	return s
@@ -102,23 +102,23 @@ func checked(b *Bundle, units []*unit, list, found diagnostic.List) diagnostic.L
 
 // Types is the text of a script with what is inferred of its names behind its lines. Errors are as
 // for [Compile].
-func Types(b *Bundle, env *effect.Environment) (string, error) {
+func Types(b *Bundle, env *effect.Environment, project check.Project) (string, error) {
 	units, list := compileUnits(b, env, nil)
 	if err := list.Err(); err != nil {
 		return "", err
 	}
-	files := filesOf(b, units, newChildren(env))
+	files := filesOf(b, units, newChildren(env, project))
 	return infer.Files(files, env).Annotated(files[len(files)-1]), nil
 }
 
 // Signatures are those of the functions that a script's top level defines, by name, with the types
 // that are inferred. Errors are as for [Compile].
-func Signatures(b *Bundle, env *effect.Environment) (map[string]string, error) {
+func Signatures(b *Bundle, env *effect.Environment, project check.Project) (map[string]string, error) {
 	units, list := compileUnits(b, env, nil)
 	if err := list.Err(); err != nil {
 		return nil, err
 	}
-	files := filesOf(b, units, newChildren(env))
+	files := filesOf(b, units, newChildren(env, project))
 	return infer.Files(files, env).Signatures(files[len(files)-1]), nil
 }
 
@@ -132,7 +132,7 @@ func filesOf(b *Bundle, units []*unit, c *children) []*check.File {
 		}
 		u.file = &check.File{Name: u.module.Name, Source: string(u.module.Source), Tree: u.tree, Loads: map[string]*check.File{}, Broken: u.code == nil}
 		u.file.Pure = u != entry || len(mains(u.tree)) > 0
-		u.file.Child = c.of(b)
+		u.file.Child, u.file.Agent = c.of(b), c.agents
 		for written, v := range u.loads {
 			u.file.Loads[written] = v.file
 		}

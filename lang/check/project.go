@@ -9,6 +9,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/infer"
 )
 
 // Project is what is known of the project that a script belongs to. Without agents and tools
@@ -23,6 +24,18 @@ type Agent struct {
 	Name   string
 	Steers []effect.Steering // how each of its backends is told something while it works; nil where that is not known
 	Own    bool              // what its tools name need not be a tool server: a backend has tools of its own
+
+	Contracts infer.Agent // that the project has for it
+}
+
+// Contracts are those that the project has for an agent.
+func (p Project) Contracts(name string) infer.Agent {
+	for _, a := range p.Agents {
+		if a.Name == name {
+			return a.Contracts
+		}
+	}
+	return infer.Agent{}
 }
 
 func (p Project) known() bool { return len(p.Agents)+len(p.Tools) > 0 }

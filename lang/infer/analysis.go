@@ -19,8 +19,13 @@ type File struct {
 	Pure   bool                      // its top level must be pure: it is loaded, or has a main
 	Loads  map[string]*File          // what its load statements load, by the name that they write
 	Child  func(script string) Child // what is known of a child script; may be nil
+	Agent  func(name string) Agent   // what the project says of an agent; may be nil
 	Broken bool                      // it does not compile, so that nothing is inferred of the program
 }
+
+// Agent is what a project says of an agent: what a handoff to it must carry, and what it must reply;
+// nil where it says nothing. A role that has contracts of its own has these.
+type Agent struct{ Input, Output *contract.Contract }
 
 // Child is what is known of a script that another runs. The zero Child is nothing.
 type Child struct {
@@ -81,6 +86,7 @@ type analysis struct {
 	closed  bool // nobody calls the functions of loaded files but the program
 	found   []Finding
 
+	asks     map[string]bool      // names that the program asks about; nil until somebody wants to know
 	settings map[string][]setting // where memory is set, by the function that does it; nil until somebody asks
 	passings []passing            // what functions are given, call by call
 	probes   int                  // how many calls were gone over for themselves

@@ -428,7 +428,33 @@ func (a *analysis) get(o *object, g *arguments, args bound) Type {
 	if g.loose() {
 		return unknown
 	}
-	return join(t, noneType)
+	switch {
+	case a.keys(o, g):
+		return t
+	case a.lookedUp(g.call):
+		return join(t, noneType)
+	}
+	none := a.optionalNone(g.call, nil, ".get gives None for a key that is not there")
+	none.firm, none.fn = true, a.fn
+	return join(t, noneOf(none))
+}
+
+// keys tells whether each key that a method may be called with is one that its receiver has.
+func (a *analysis) keys(o *object, g *arguments) bool {
+	if len(g.list) == 0 || g.list[0].typ.any || o.recv.any || len(g.list[0].typ.atoms) == 0 {
+		return false
+	}
+	for _, k := range g.list[0].typ.atoms {
+		for _, at := range o.recv.atoms {
+			if !k.exact || k.kind != text || at.kind != dict {
+				return false
+			}
+			if f := at.obj.fields[k.lit]; f == nil {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // fills are the methods that keep what they are given in their receiver.

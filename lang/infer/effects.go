@@ -302,6 +302,40 @@ func (a *analysis) agent(_ *effect.Builtin, g *arguments, args bound, w *flow) T
 	return a.asked(g, args, "who", "output", w)
 }
 
+// agentSays is the contract that the project has for the one agent that a type is, by its name or as
+// a role that leaves it open; nil for none.
+func (a *analysis) agentSays(who Type, what string) *contract.Shape {
+	at, ok := who.only()
+	if ok && at.recordOf("role") {
+		if at.obj.fields[what] != nil || at.obj.fields["name"] == nil {
+			return nil
+		}
+		at, ok = at.obj.fields["name"].typ.only()
+	}
+	if !ok || at.kind != text || !at.exact || a.file.Agent == nil {
+		return nil
+	}
+	says := a.file.Agent(at.lit)
+	c := says.Output
+	if what == "input" {
+		c = says.Input
+	}
+	if c == nil {
+		return nil
+	}
+	return a.shapeOf(c)
+}
+
+// sayNothing tells whether an agent is asked of whose reply nothing is said here: one by name, or a
+// role that leaves it open.
+func (a *analysis) sayNothing(who argument, said Type) bool {
+	_, named := unparenNode(who.node).(*syntax.Literal)
+	if at, ok := who.typ.only(); ok && at.recordOf("role") {
+		named = at.obj.fields["output"] == nil
+	}
+	return named && said.empty()
+}
+
 // noReply is why there may be none.
 const noReply = `with on_error = "return" a reply that is not ok has none`
 
@@ -313,10 +347,14 @@ func (a *analysis) asked(g *arguments, args bound, who, reply string, w *flow) T
 		said = a.roleSays(args[who].typ, "output")
 	}
 	output := unknown
-	if s := a.contractOf(said); s != nil && !g.loose() {
+	s := a.contractOf(said)
+	if said.empty() {
+		s = a.agentSays(args[who].typ, "output")
+	}
+	if s != nil && !g.loose() {
 		output = a.shaped(s, g.call, "")
 		o.status = "typed"
-	} else if _, named := unparenNode(args[who].node).(*syntax.Literal); named && said.empty() && !g.loose() {
+	} else if a.sayNothing(args[who], said) && !g.loose() {
 		o.status = "untyped"
 	}
 	if listener, ok := args["on_event"]; ok {
@@ -364,7 +402,11 @@ func (a *analysis) handoff(_ *effect.Builtin, g *arguments, args bound, w *flow)
 	if _, given := args["accepts"]; !given {
 		accepts = a.roleSays(args["to"].typ, "input")
 	}
-	if s := a.contractOf(accepts); s != nil {
+	s := a.contractOf(accepts)
+	if accepts.empty() {
+		s = a.agentSays(args["to"].typ, "input")
+	}
+	if s != nil {
 		a.meets(args["payload"], s, "the payload is not what the receiver takes")
 	}
 	a.required(args, g)

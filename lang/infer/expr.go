@@ -141,7 +141,7 @@ func (a *analysis) recall(e syntax.Expr, t Type, w *flow) Type {
 }
 
 // pathOf is the variable that an expression begins at, and the way from there: fields and literal
-// keys. The variable is nil for what is no path.
+// keys, also where they are read with .get. The variable is nil for what is no path.
 func pathOf(e syntax.Expr) (root *syntax.Ident, path string) {
 	switch e := unparen(e).(type) {
 	case *syntax.Ident:
@@ -154,8 +154,23 @@ func pathOf(e syntax.Expr) (root *syntax.Ident, path string) {
 			root, path = pathOf(e.X)
 			return root, path + "[" + l.Raw + "]"
 		}
+	case *syntax.CallExpr:
+		if of, key := gets(e); key != nil {
+			root, path = pathOf(of)
+			return root, path + "[" + key.Raw + "]"
+		}
 	}
 	return nil, ""
+}
+
+// gets is what d.get("key") reads from, and the key, which is nil for any other call.
+func gets(e *syntax.CallExpr) (of syntax.Expr, key *syntax.Literal) {
+	method, ok := unparen(e.Fn).(*syntax.DotExpr)
+	if !ok || method.Name.Name != "get" || len(e.Args) != 1 {
+		return nil, nil
+	}
+	key, _ = unparen(e.Args[0]).(*syntax.Literal)
+	return method.X, key
 }
 
 // indexed are facts of what may be changed by whoever has it.

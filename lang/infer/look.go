@@ -21,7 +21,7 @@ func (a *analysis) look(e syntax.Expr, w *flow) {
 		switch n := n.(type) {
 		case *syntax.LambdaExpr:
 			return false
-		case *syntax.Ident, *syntax.DotExpr, *syntax.IndexExpr:
+		case *syntax.Ident, *syntax.DotExpr, *syntax.IndexExpr, *syntax.CallExpr:
 			if root, path := pathOf(n.(syntax.Expr)); root != nil {
 				a.lookAt(n.(syntax.Expr), root, path, w)
 				return false
@@ -117,4 +117,59 @@ func (a *analysis) compared(e *syntax.BinaryExpr, w *flow) {
 	if slices.Contains([]syntax.Token{syntax.EQL, syntax.NEQ, syntax.IN, syntax.NOT_IN}, e.Op) {
 		a.look(e, w)
 	}
+}
+
+// lookedUp tells whether the program asks somewhere what the receiver of a call has: by a condition,
+// or by going through it. By name alone, for whoever looks once may know it everywhere.
+func (a *analysis) lookedUp(call *syntax.CallExpr) bool {
+	method, ok := call.Fn.(*syntax.DotExpr)
+	if !ok {
+		return true
+	}
+	root, _ := pathOf(method.X)
+	if root == nil {
+		_, written := unparen(method.X).(*syntax.DictExpr)
+		return !written
+	}
+	if a.asks == nil {
+		a.asks = map[string]bool{}
+		for _, u := range a.units {
+			syntax.Walk(u.Tree, func(n syntax.Node) bool {
+				for _, e := range questions(n) {
+					syntax.Walk(e, func(n syntax.Node) bool {
+						if id, ok := n.(*syntax.Ident); ok {
+							a.asks[id.Name] = true
+						}
+						return true
+					})
+				}
+				return true
+			})
+		}
+	}
+	return a.asks[root.Name]
+}
+
+// questions are the parts of a node that decide which way is gone, or what is gone through.
+func questions(n syntax.Node) []syntax.Expr {
+	switch n := n.(type) {
+	case *syntax.IfStmt:
+		return []syntax.Expr{n.Cond}
+	case *syntax.CondExpr:
+		return []syntax.Expr{n.Cond}
+	case *syntax.IfClause:
+		return []syntax.Expr{n.Cond}
+	case *syntax.ForStmt:
+		return []syntax.Expr{n.X}
+	case *syntax.ForClause:
+		return []syntax.Expr{n.X}
+	case *syntax.BinaryExpr:
+		switch n.Op {
+		case syntax.IN, syntax.NOT_IN:
+			return []syntax.Expr{n.Y}
+		case syntax.AND, syntax.OR:
+			return []syntax.Expr{n.X}
+		}
+	}
+	return nil
 }

@@ -240,8 +240,14 @@ func (a *analysis) perhaps(e syntax.Expr, t Type, use string) {
 		if at.kind != none || at.obj == nil || t.any && !at.obj.firm {
 			continue
 		}
+		if at.obj.firm && at.obj.fn != nil && at.obj.fn != a.fn {
+			continue // a function that looks something up: who calls it knows what is there
+		}
 		d := diagnostic.Diagnostic{Message: "this may be None, and is used with " + use, Got: t.brief(), Want: t.filter(func(b atom) bool { return b.kind != none }).brief(),
 			Note: at.obj.why, Hint: "look first: if x != None"}
+		if strings.Contains(at.obj.why, "get gives None") {
+			d.Hint = "give a default, .get(key, …), or look first: if x != None"
+		}
 		if at.obj.why == "falls" {
 			if !at.obj.fn.answers {
 				continue
@@ -687,6 +693,8 @@ func unindexable(x, y Type) string {
 		return "an answer's data is .payload[" + key + "]"
 	case at.recordOf("Response"):
 		return "the body is .json[" + key + "]"
+	case at.recordOf("Item"):
+		return "what was pushed is .value[" + key + "]"
 	case at.recordOf("Outcome"):
 		return "what was given is .value[" + key + "]"
 	case at.kind == none:

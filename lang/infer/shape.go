@@ -95,30 +95,49 @@ func (a *analysis) shapedObject(s *contract.Shape, at syntax.Node, why string) T
 // breach is how a value breaks a contract.
 type breach struct {
 	path, got, want string
-	perhaps         bool // it does not break it where a list or a dict is empty
+	perhaps         bool // it does not break it where a list or a dict is empty, or on another way
 	hint            string
 	node            syntax.Node // where it stands, nil if that is not known
 }
 
-// breaks finds how every value of a type breaks a contract, nil if some may not.
+// breaks finds how every value of a type breaks a contract, nil if some may not, unless the others
+// are words that stand in the text and are none of those that the contract lists.
 func (a *analysis) breaks(t Type, s *contract.Shape, path string, depth int) *breach {
 	if !t.known() || depth == 0 {
 		return nil
 	}
-	var first *breach
+	var first, word *breach
+	fits := false
 	for _, at := range t.atoms {
 		b := a.atomBreaks(at, s, path, depth)
-		if b == nil {
-			return nil
+		switch {
+		case b == nil:
+			fits = true
+		case word == nil && at.kind == text && at.exact && at.lit != "" && listsWords(s):
+			word = b
 		}
 		if first == nil {
 			first = b
 		}
 	}
+	if fits {
+		if first = word; word == nil {
+			return nil
+		}
+		word.perhaps = true
+	}
 	if first.path == path && len(t.atoms) > 1 {
 		first.got = t.String()
 	}
 	return first
+}
+
+// listsWords tells whether a type is one of a few texts.
+func listsWords(s *contract.Shape) bool {
+	return s.Form == contract.Union && !slices.ContainsFunc(s.Either, func(e *contract.Shape) bool {
+		_, word := e.Value.(starlark.String)
+		return !word && e.Form != contract.Null
+	})
 }
 
 func (a *analysis) atomBreaks(at atom, s *contract.Shape, path string, depth int) *breach {

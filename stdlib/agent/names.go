@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"starling/lang/check"
+	"starling/lang/contract"
 	"starling/lang/effect"
+	"starling/lang/infer"
 	"starling/stdlib/project"
 	"starling/stdlib/tool"
 )
@@ -54,9 +56,25 @@ func Known(load LoadScript, s *effect.Settings) (check.Project, error) {
 	f, _ := projectOf(s) // it was read for the names
 	known := check.Project{Tools: append(f.ToolNames(), tool.Variables)}
 	for _, name := range names {
-		known.Agents = append(known.Agents, r.known(s, name))
+		a := r.known(s, name)
+		if said, ok := f.Agent(name); ok {
+			a.Contracts = infer.Agent{Input: contractOf(said.Input), Output: contractOf(said.Output)}
+		}
+		known.Agents = append(known.Agents, a)
 	}
 	return known, nil
+}
+
+// contractOf parses what a project file has been checked to say, nil if it says nothing.
+func contractOf(text string) *contract.Contract {
+	if text == "" {
+		return nil
+	}
+	c, err := contract.Parse(project.Name, text)
+	if err != nil {
+		return nil
+	}
+	return c
 }
 
 // known is what is known of one agent; of one that cannot be asked nothing but its name.

@@ -58,7 +58,7 @@ front of a call that comes too early, what is loaded and never used, and the lik
 				operands = []string{"."}
 			}
 			if types {
-				return v.types(operands[0])
+				return v.types(operands[0], fake)
 			}
 			if c.json {
 				format = formatJSON
@@ -90,12 +90,16 @@ func (v *checkVerb) explain(kind string) error {
 }
 
 // types prints a script with what is inferred of its names.
-func (v *checkVerb) types(script string) error {
+func (v *checkVerb) types(script, fake string) error {
+	agents, err := v.agents(fake)
+	if err != nil {
+		return err
+	}
 	bundle, err := v.readBundle(script)
 	if err != nil {
 		return err
 	}
-	text, err := lang.Types(bundle, v.environmentOf(script))
+	text, err := lang.Types(bundle, v.environmentOf(script), agents)
 	fmt.Fprint(v.stdout, text)
 	return err
 }

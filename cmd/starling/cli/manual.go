@@ -11,6 +11,7 @@ import (
 	"starling/cmd/starling/suite"
 	"starling/docs"
 	"starling/lang"
+	"starling/lang/check"
 	"starling/lang/diagnostic"
 	"starling/lang/doc"
 	"starling/runtime"
@@ -151,7 +152,7 @@ func (v *manualVerb) docFile(script string) error {
 		return err
 	}
 	found := append([]doc.Entry{}, doc.File(tree)...)
-	types, _ := lang.Signatures(bundle, v.environmentOf(script)) // of a script that check refuses none are known
+	types, _ := lang.Signatures(bundle, v.environmentOf(script), check.Project{}) // of a script that check refuses none are known
 	for i, e := range found {
 		if t, ok := types[e.Name]; ok {
 			found[i].Signature = e.Name + t
