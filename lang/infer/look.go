@@ -119,8 +119,8 @@ func (a *analysis) compared(e *syntax.BinaryExpr, w *flow) {
 	}
 }
 
-// lookedUp tells whether the program asks somewhere what the receiver of a call has: by a condition,
-// or by going through it. By name alone, for whoever looks once may know it everywhere.
+// lookedUp tells whether the program asks somewhere what the receiver of a call has: by a
+// condition, or by going through it. By name alone, for whoever looks once may know it everywhere.
 func (a *analysis) lookedUp(call *syntax.CallExpr) bool {
 	method, ok := call.Fn.(*syntax.DotExpr)
 	if !ok {
