@@ -25,17 +25,20 @@ type Agent struct {
 	Steers []effect.Steering // how each of its backends is told something while it works; nil where that is not known
 	Own    bool              // what its tools name need not be a tool server: a backend has tools of its own
 
-	Contracts infer.Agent // that the project has for it
+	Contracts Contracts // that the project has for it
 }
 
+// Contracts are those of an agent.
+type Contracts = infer.Agent
+
 // Contracts are those that the project has for an agent.
-func (p Project) Contracts(name string) infer.Agent {
+func (p Project) Contracts(name string) Contracts {
 	for _, a := range p.Agents {
 		if a.Name == name {
 			return a.Contracts
 		}
 	}
-	return infer.Agent{}
+	return Contracts{}
 }
 
 func (p Project) known() bool { return len(p.Agents)+len(p.Tools) > 0 }

@@ -23,8 +23,8 @@ type File struct {
 	Broken bool                      // it does not compile, so that nothing is inferred of the program
 }
 
-// Agent is what a project says of an agent: what a handoff to it must carry, and what it must reply;
-// nil where it says nothing. A role that has contracts of its own has these.
+// Agent is what a project says of an agent: what a handoff to it must carry, and what it must
+// reply; nil where it says nothing. A role that has contracts of its own has these.
 type Agent struct{ Input, Output *contract.Contract }
 
 // Child is what is known of a script that another runs. The zero Child is nothing.

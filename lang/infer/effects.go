@@ -302,8 +302,8 @@ func (a *analysis) agent(_ *effect.Builtin, g *arguments, args bound, w *flow) T
 	return a.asked(g, args, "who", "output", w)
 }
 
-// agentSays is the contract that the project has for the one agent that a type is, by its name or as
-// a role that leaves it open; nil for none.
+// agentSays is the contract that the project has for the one agent that a type is, by its name or
+// as a role that leaves it open; nil for none.
 func (a *analysis) agentSays(who Type, what string) *contract.Shape {
 	at, ok := who.only()
 	if ok && at.recordOf("role") {
@@ -326,7 +326,7 @@ func (a *analysis) agentSays(who Type, what string) *contract.Shape {
 	return a.shapeOf(c)
 }
 
-// sayNothing tells whether an agent is asked of whose reply nothing is said here: one by name, or a
+// sayNothing tells whether an agent is asked of whose reply nothing is said: one by name, or a
 // role that leaves it open.
 func (a *analysis) sayNothing(who argument, said Type) bool {
 	_, named := unparenNode(who.node).(*syntax.Literal)

@@ -6,7 +6,6 @@ import (
 	"starling/lang/check"
 	"starling/lang/contract"
 	"starling/lang/effect"
-	"starling/lang/infer"
 	"starling/stdlib/project"
 	"starling/stdlib/tool"
 )
@@ -58,7 +57,7 @@ func Known(load LoadScript, s *effect.Settings) (check.Project, error) {
 	for _, name := range names {
 		a := r.known(s, name)
 		if said, ok := f.Agent(name); ok {
-			a.Contracts = infer.Agent{Input: contractOf(said.Input), Output: contractOf(said.Output)}
+			a.Contracts = check.Contracts{Input: contractOf(said.Input), Output: contractOf(said.Output)}
 		}
 		known.Agents = append(known.Agents, a)
 	}
