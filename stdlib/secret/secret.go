@@ -98,7 +98,10 @@ func Keys(a *effect.Attempt, names []string) *redact.Redactor {
 	}))
 }
 
-var keyName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth`) })
+var keyName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`(?i)key|token|secret|pass|pwd|credential|auth|cookie|session|(^|_)sign|salt|webhook|private|dsn|(^|_)(pw|pin|ak|sk|pat)(_|$)`)
+})
 
 // Unhidden says of declared secrets, and of declared variables that are keys by their names, why
 // their values are not hidden: see [redact.Plain]. Those without a value, and those that a program

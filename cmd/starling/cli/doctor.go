@@ -133,7 +133,7 @@ func (c *doctorVerb) examineProject(ctx context.Context, ask bool) []finding {
 	}
 	found = append(found, c.examineSecrets(ctx, s, f)...)
 	found = append(found, examineTools(servers, meets)...)
-	found = append(found, c.examineNotify(ctx, s, f)...)
+	found = append(found, c.examineNotify(ctx, s, f, meets != nil)...)
 	return append(found, c.examineTelemetry(ctx, s, f, meets != nil)...)
 }
 
@@ -164,10 +164,15 @@ func (v *doctorVerb) examineSecrets(ctx context.Context, s *effect.Settings, f *
 	return found
 }
 
-// examineNotify looks at who is told what happens, and tells nobody.
-func (v *doctorVerb) examineNotify(ctx context.Context, s *effect.Settings, f *project.File) (found []finding) {
+// examineNotify looks at who is told what happens, and tells nobody. Secrets may be printed by
+// programs, so they are looked up only where these may be started.
+func (v *doctorVerb) examineNotify(ctx context.Context, s *effect.Settings, f *project.File, start bool) (found []finding) {
 	for _, n := range f.Notify {
 		is := finding{"notify", n.Name, healthy, notify.What(n), ""}
+		if !start {
+			found = append(found, is)
+			continue
+		}
 		if lacks, mend := notify.Lacks(ctx, n, s, v.getenv); lacks != "" {
 			is.State, is.Is, is.Mend = faulty, is.Is+": "+lacks, mend
 		}

@@ -126,6 +126,9 @@ func addressIn(ctx context.Context, f *project.File, a *effect.Attempt) (string,
 	if f.StoreURL == "" {
 		return "", nil
 	}
+	if err := noProgram(f, "[store] url", f.StoreURL); err != nil {
+		return "", err
+	}
 	address, err := filled(ctx, f.StoreURL, a)
 	switch {
 	case err != nil:
@@ -143,9 +146,28 @@ func (p *Place) readEngine(ctx context.Context, e project.Engine, a *effect.Atte
 	if e.Key == "" {
 		return nil
 	}
+	f, err := project.Parse(ProjectFile, a.Settings.Project)
+	if err == nil {
+		err = noProgram(f, "[engine] key", e.Key)
+	}
+	if err != nil {
+		return err
+	}
 	if p.Engine.Key, err = secret.Fill(ctx, a, e.Key, new(redact.Redactor)); err != nil {
 		said, _, _ := strings.Cut(err.Error(), "; set it")
 		return runtime.Refuse(runtime.ErrStoreUnreachable, "", "%s: [engine] key: %s", ProjectFile, said)
+	}
+	return nil
+}
+
+// noProgram refuses a secret that a program prints where the store is looked for: that is done for
+// every command, in a folder that nobody has trusted yet, and trust itself lies in the store.
+func noProgram(f *project.File, what, text string) error {
+	for _, m := range project.Placeholder().FindAllString(text, -1) {
+		if s, ok := f.Secret(strings.Trim(m, "{}")); ok && len(s.Command) > 0 {
+			return runtime.Refuse(runtime.ErrUsage, "give the secret by env or file; PGPASSWORD and ~/.pgpass are read as well",
+				"%s: %s: the secret %s is printed by a program, and none is started to find the store", ProjectFile, what, s.Name)
+		}
 	}
 	return nil
 }
