@@ -13,10 +13,12 @@ import (
 	"starling/lang/diagnostic"
 )
 
-// rounds bounds how often a text is laid out until it stays: a comment that has found another place
-// can make the printer break a list, which it sees when it reads the text again, and a long line is
-// broken from outside in, a level each time.
-const rounds = 40
+// rounds bounds how often a text is printed until it stays: a comment that has found another place
+// can make the printer break a list, which it sees when it reads the text again.
+const rounds = 4
+
+// errNoProgram is a layout that the parser does not read.
+var errNoProgram = errors.New("what was laid out is no program any more")
 
 // Source lays out the text of a file, whose name positions show. The error is a diagnostic.List:
 // what the parser refuses, or, with kind "layout", that the file cannot be laid out for certain as
@@ -41,7 +43,7 @@ func Source(name string, source []byte) ([]byte, error) {
 	now, err := lang.Parse(name, text)
 	switch {
 	case err != nil:
-		return nil, refuse(name, "what was laid out is no program any more")
+		return nil, refuse(name, errNoProgram.Error())
 	case !slices.Equal(was.nodes, snapshot(text, now).nodes):
 		return nil, refuse(name, "what was laid out is another program")
 	case !slices.Equal(was.comments, snapshot(text, now).comments):
@@ -72,24 +74,48 @@ func refuse(name, why string) diagnostic.List {
 	return diagnostic.List{{Kind: "layout", File: name, Message: "the file is left as it is: " + why}}
 }
 
-// settle prints a text until it stays as it is.
+// settle lays out a text, and breaks its long lines from outside in, a level each time.
 func settle(name string, source []byte, tree *syntax.File) ([]byte, error) {
+	for lines := -1; ; {
+		var err error
+		if source, tree, err = atRest(name, source, tree); err != nil {
+			return nil, err
+		}
+		had := lines
+		lines = bytes.Count(source, []byte("\n"))
+		broken := breakLong(source, tree)
+		if broken == nil || lines == had { // the printer has put together again what was broken
+			return source, nil
+		}
+		if source, tree, err = reread(name, broken); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// atRest prints a text until it stays as it is.
+func atRest(name string, source []byte, tree *syntax.File) ([]byte, *syntax.File, error) {
 	for range rounds {
 		text, err := printed(name, source, tree)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if bytes.Equal(text, source) {
-			if text = breakLong(source, tree); text == nil {
-				return source, nil
-			}
+			return source, tree, nil
 		}
-		source = text
-		if tree, err = lang.Parse(name, source); err != nil {
-			return nil, errors.New("what was laid out is no program any more")
+		if source, tree, err = reread(name, text); err != nil {
+			return nil, nil, err
 		}
 	}
-	return nil, errors.New("its layout does not come to rest")
+	return nil, nil, errors.New("its layout does not come to rest")
+}
+
+func reread(name string, text []byte) ([]byte, *syntax.File, error) {
+	tree, err := lang.Parse(name, text)
+	if err != nil {
+		return nil, nil, errNoProgram
+	}
+	return text, tree, nil
 }
 
 // printed lays out a text once.

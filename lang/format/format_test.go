@@ -221,6 +221,22 @@ def main(
 	}
 }
 
+// However many levels a line has, it comes to rest.
+func TestDeepLinesAreBroken(t *testing.T) {
+	const depth = 60
+	text := "x = " + strings.Repeat("[1, ", depth) + strings.Repeat("]", depth) + "\n"
+	laid, err := format.Source("f.star", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(laid), "\n"); n < depth {
+		t.Errorf("%d levels have %d lines", depth, n)
+	}
+	if again, err := format.Source("f.star", laid); err != nil || string(again) != string(laid) {
+		t.Errorf("got %v\n%s\nwant\n%s", err, again, laid)
+	}
+}
+
 // A comment in front of else or elif belongs to what follows it, and stays there.
 func TestCommentsBeforeElse(t *testing.T) {
 	const text = `def f(a):

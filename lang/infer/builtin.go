@@ -439,7 +439,8 @@ func (a *analysis) get(o *object, g *arguments, args bound) Type {
 	return join(t, noneOf(none))
 }
 
-// keys tells whether each key that a method may be called with is one that its receiver has.
+// keys tells whether each key that a method may be called with is one that its receiver has for
+// certain.
 func (a *analysis) keys(o *object, g *arguments) bool {
 	if len(g.list) == 0 || g.list[0].typ.any || o.recv.any || len(g.list[0].typ.atoms) == 0 {
 		return false
@@ -449,7 +450,7 @@ func (a *analysis) keys(o *object, g *arguments) bool {
 			if !k.exact || k.kind != text || at.kind != dict {
 				return false
 			}
-			if f := at.obj.fields[k.lit]; f == nil {
+			if f := at.obj.fields[k.lit]; f == nil || !f.must || at.obj.loses {
 				return false
 			}
 		}

@@ -326,6 +326,22 @@ func (a *analysis) agentSays(who Type, what string) *contract.Shape {
 	return a.shapeOf(c)
 }
 
+// agreed is what is said of the input or the output of an agent, by the argument of that name, else
+// by the role, and the contract it is, nil if it is not known; where neither says anything, it is
+// the project's.
+func (a *analysis) agreed(
+	g *arguments, args bound, argument string, who Type, what string,
+) (said Type, s *contract.Shape) {
+	x, given := args[argument]
+	if said = x.typ; !given {
+		said = a.roleSays(who, what)
+	}
+	if said.empty() && !g.loose() {
+		return said, a.agentSays(who, what)
+	}
+	return said, a.contractOf(said)
+}
+
 // sayNothing tells whether an agent is asked of whose reply nothing is said: one by name, or a
 // role that leaves it open.
 func (a *analysis) sayNothing(who argument, said Type) bool {
@@ -342,15 +358,8 @@ const noReply = `with on_error = "return" a reply that is not ok has none`
 // asked is the Result of agent and handoff.
 func (a *analysis) asked(g *arguments, args bound, who, reply string, w *flow) Type {
 	o := a.recordAt(g.call, "Result", "")
-	said := args[reply].typ
-	if _, given := args[reply]; !given {
-		said = a.roleSays(args[who].typ, "output")
-	}
 	output := unknown
-	s := a.contractOf(said)
-	if said.empty() {
-		s = a.agentSays(args[who].typ, "output")
-	}
+	said, s := a.agreed(g, args, reply, args[who].typ, "output")
 	if s != nil && !g.loose() {
 		output = a.shaped(s, g.call, "")
 		o.status = "typed"
@@ -398,15 +407,7 @@ const noError = `without on_error = "return" a failure raises, and a reply has n
 
 // handoff(…) is a Result, and its payload must be what the receiver takes.
 func (a *analysis) handoff(_ *effect.Builtin, g *arguments, args bound, w *flow) Type {
-	accepts := args["accepts"].typ
-	if _, given := args["accepts"]; !given {
-		accepts = a.roleSays(args["to"].typ, "input")
-	}
-	s := a.contractOf(accepts)
-	if accepts.empty() {
-		s = a.agentSays(args["to"].typ, "input")
-	}
-	if s != nil {
+	if _, s := a.agreed(g, args, "accepts", args["to"].typ, "input"); s != nil {
 		a.meets(args["payload"], s, "the payload is not what the receiver takes")
 	}
 	a.required(args, g)

@@ -107,13 +107,15 @@ func (a *analysis) breaks(t Type, s *contract.Shape, path string, depth int) *br
 		return nil
 	}
 	var first, word *breach
-	fits := false
+	fits, may := false, false
 	for _, at := range t.atoms {
 		b := a.atomBreaks(at, s, path, depth)
-		switch {
-		case b == nil:
+		if b == nil {
 			fits = true
-		case word == nil && at.kind == text && at.exact && at.lit != "" && listsWords(s):
+			continue
+		}
+		may = may || b.perhaps
+		if word == nil && at.kind == text && at.exact && at.lit != "" && listsWords(s) {
 			word = b
 		}
 		if first == nil {
@@ -121,13 +123,22 @@ func (a *analysis) breaks(t Type, s *contract.Shape, path string, depth int) *br
 		}
 	}
 	if fits {
-		if first = word; word == nil {
-			return nil
-		}
-		word.perhaps = true
+		first = word
 	}
+	if first == nil {
+		return nil
+	}
+	first.perhaps = fits || may
 	if first.path == path && len(t.atoms) > 1 {
 		first.got = t.String()
+	}
+	return first
+}
+
+// worse is the breach to tell of two: the first, unless the second alone is certain.
+func worse(first, second *breach) *breach {
+	if first == nil || second != nil && first.perhaps && !second.perhaps {
+		return second
 	}
 	return first
 }
@@ -213,12 +224,14 @@ func (a *analysis) eitherBreaks(at atom, s *contract.Shape, wrong *breach, path 
 		if b == nil {
 			return nil
 		}
+		wrong.perhaps = wrong.perhaps || b.perhaps
 		if b.path != path {
 			only = b
 			deep++
 		}
 	}
 	if deep == 1 {
+		only.perhaps = wrong.perhaps
 		return only
 	}
 	var words []string
@@ -243,12 +256,11 @@ func (a *analysis) itemsBreak(at atom, s *contract.Shape, path string, depth int
 		return &breach{path: path, got: "a list of " + sizeOf(at), want: s.Brief}
 	}
 	if parts := at.obj.parts(); parts != nil {
+		var worst *breach
 		for i, t := range parts {
-			if b := a.breaks(t, s.Elem, path+"["+itoa(i)+"]", depth-1); b != nil {
-				return b
-			}
+			worst = worse(worst, a.breaks(t, s.Elem, path+"["+itoa(i)+"]", depth-1))
 		}
-		return nil
+		return worst
 	}
 	return somewhere(a.breaks(at.obj.elements(), s.Elem, path+"[…]", depth-1), least)
 }
@@ -272,24 +284,21 @@ func (a *analysis) fieldsBreak(o *object, s *contract.Shape, path string, depth 
 	if b := undeclared(o, s, path); b != nil {
 		return b
 	}
+	var worst *breach
 	for _, m := range s.Members {
 		f := o.fields[m.Name]
-		if f == nil {
-			if m.Required && !o.textKeys() {
-				return &breach{path: path, got: "no " + m.Name, want: m.Type.Brief}
+		switch {
+		case f == nil && m.Required && !o.textKeys():
+			worst = worse(worst, &breach{path: path, got: "no " + m.Name, want: m.Type.Brief})
+		case f != nil && f.must && !o.loses && !o.textKeys():
+			b := a.breaks(f.typ, m.Type, path+"."+m.Name, depth-1)
+			if b != nil && b.node == nil {
+				b.node = f.at
 			}
-			continue
-		}
-		if f.must && !o.loses && !o.textKeys() {
-			if b := a.breaks(f.typ, m.Type, path+"."+m.Name, depth-1); b != nil {
-				if b.node == nil {
-					b.node = f.at
-				}
-				return b
-			}
+			worst = worse(worst, b)
 		}
 	}
-	return nil
+	return worst
 }
 
 // undeclared finds a field that a contract does not have.
