@@ -124,9 +124,12 @@ func newPool(config *pgconn.Config, most int32) (*pool, error) {
 	return &pool{p}, err
 }
 
+// parting is how long the end of a connection waits for the server to hear of it.
+const parting = time.Second
+
 // hangUp ends a connection.
 func hangUp(c *conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), restless)
+	ctx, cancel := context.WithTimeout(context.Background(), parting)
 	defer cancel()
 	_ = c.Close(ctx) // it is gone in either case
 }

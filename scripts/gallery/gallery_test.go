@@ -104,8 +104,8 @@ func TestExamplesSayWhatTheyAre(t *testing.T) {
 		t.Errorf("there are %d examples, want 20 at least", len(all))
 	}
 	for _, e := range all {
-		if lines := strings.Count(e.Script, "\n"); lines < 30 || lines > 90 {
-			t.Errorf("%s has %d lines, want 30 to 90", e.Name, lines)
+		if lines := strings.Count(e.Script, "\n"); lines < 30 || lines > 80 {
+			t.Errorf("%s has %d lines, want 30 to 80", e.Name, lines)
 		}
 		runs := func(line string) bool { return strings.HasPrefix(line, "starling run "+e.Name+".star") }
 		if !slices.ContainsFunc(e.Runs(), runs) {

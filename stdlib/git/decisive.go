@@ -1,14 +1,11 @@
 package git
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
-
-	"starling/stdlib/jail"
 )
 
 // Git executes what a repository names, for whoever calls it there next: hooks, and the programs in
@@ -92,10 +89,4 @@ func modules(files fs.FS, folder string) []string {
 		return fs.SkipDir
 	})
 	return list
-}
-
-// ofGit tells whether a path of the workspace is the folder of a repository within it.
-func (r *Repository) ofGit(name string) bool {
-	return strings.Contains(name, "/") && errors.Is(r.o.Rights.Check(name), jail.ErrRepository) &&
-		!errors.Is(r.o.Rights.Check(path.Dir(name)), jail.ErrRepository)
 }

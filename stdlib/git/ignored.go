@@ -119,19 +119,24 @@ func (r *Repository) unseen(ctx context.Context, was *manifest) (*manifest, erro
 			return nil // gone meanwhile, or a folder that nobody can read
 		case name == ".":
 			return nil
-		case m.Git && d.IsDir() && r.ofGit(name):
+		}
+		right := r.o.Rights.Check(name)
+		// No folder within a repository is gone into, so this is the folder of one itself.
+		within := m.Git && strings.Contains(name, "/") && errors.Is(right, jail.ErrRepository)
+		switch {
+		case within && d.IsDir():
 			m.Files[name] = unseen{Mode: fs.ModeDir}
 			if !keep && was.Files[name].Mode != fs.ModeDir {
 				return fs.SkipDir // it is taken away as a whole
 			}
 			return cmp.Or(r.decisiveIn(root, name, "", m.Files, keep, &room), fs.SkipDir)
-		case m.Git && r.ofGit(name):
+		case within:
 			u, err := r.unseenFile(root, name, keep, &room)
 			if err == nil {
 				m.Files[name] = u
 			}
 			return unlessAbsent(err)
-		case r.inStore(name) || r.o.Rights.Check(name) != nil:
+		case r.inStore(name) || right != nil:
 			if d.IsDir() {
 				return fs.SkipDir
 			}

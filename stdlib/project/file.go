@@ -280,6 +280,16 @@ func (f *File) Optional() []string {
 	return slices.DeleteFunc(f.Variables(), func(name string) bool { return slices.Contains(needed, name) })
 }
 
+// Printed is the first secret of a text with {NAME} that a program prints.
+func (f *File) Printed(text string) (Secret, bool) {
+	for _, m := range Placeholder().FindAllString(text, -1) {
+		if s, ok := f.Secret(strings.Trim(m, "{}")); ok && len(s.Command) > 0 {
+			return s, true
+		}
+	}
+	return Secret{}, false
+}
+
 // Find looks for the project file in dir and upward, as far as the root of the repository that dir
 // is in, or the root of the file system. dir is a clean absolute path with slashes; exists tells
 // whether there is a file or folder.

@@ -169,7 +169,7 @@ func (v *doctorVerb) examineSecrets(ctx context.Context, s *effect.Settings, f *
 func (v *doctorVerb) examineNotify(ctx context.Context, s *effect.Settings, f *project.File, start bool) (found []finding) {
 	for _, n := range f.Notify {
 		is := finding{"notify", n.Name, healthy, notify.What(n), ""}
-		if !start && printed(f, n) {
+		if _, printed := f.Printed(n.Webhook + "{" + n.Secret + "}"); printed && !start {
 			found = append(found, is)
 			continue
 		}
@@ -179,16 +179,6 @@ func (v *doctorVerb) examineNotify(ctx context.Context, s *effect.Settings, f *p
 		found = append(found, is)
 	}
 	return found
-}
-
-// printed tells whether a secret of a notice is printed by a program.
-func printed(f *project.File, n project.Notify) bool {
-	for _, name := range append(project.Placeholder().FindAllString(n.Webhook, -1), n.Secret) {
-		if s, ok := f.Secret(strings.Trim(name, "{}")); ok && len(s.Command) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // examineTools looks at the tool servers of the project.

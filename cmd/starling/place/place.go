@@ -113,7 +113,7 @@ func (p *Place) read(ctx context.Context, wanted bool, getenv func(string) (stri
 	database := &p.Database
 	if f.Engine.Temporal != "" {
 		database = &p.Contents
-		if err := p.readEngine(ctx, f.Engine, a); err != nil {
+		if err := p.readEngine(ctx, f, a); err != nil {
 			return err
 		}
 	}
@@ -141,19 +141,15 @@ func addressIn(ctx context.Context, f *project.File, a *effect.Attempt) (string,
 }
 
 // readEngine takes the server that drives the runs, with its key.
-func (p *Place) readEngine(ctx context.Context, e project.Engine, a *effect.Attempt) (err error) {
-	p.Engine = e
-	if e.Key == "" {
+func (p *Place) readEngine(ctx context.Context, f *project.File, a *effect.Attempt) (err error) {
+	p.Engine = f.Engine
+	if p.Engine.Key == "" {
 		return nil
 	}
-	f, err := project.Parse(ProjectFile, a.Settings.Project)
-	if err == nil {
-		err = noProgram(f, "[engine] key", e.Key)
-	}
-	if err != nil {
+	if err := noProgram(f, "[engine] key", p.Engine.Key); err != nil {
 		return err
 	}
-	if p.Engine.Key, err = secret.Fill(ctx, a, e.Key, new(redact.Redactor)); err != nil {
+	if p.Engine.Key, err = secret.Fill(ctx, a, p.Engine.Key, new(redact.Redactor)); err != nil {
 		said, _, _ := strings.Cut(err.Error(), "; set it")
 		return runtime.Refuse(runtime.ErrStoreUnreachable, "", "%s: [engine] key: %s", ProjectFile, said)
 	}
@@ -163,13 +159,14 @@ func (p *Place) readEngine(ctx context.Context, e project.Engine, a *effect.Atte
 // noProgram refuses a secret that a program prints where the store is looked for: that is done for
 // every command, in a folder that nobody has trusted yet, and trust itself lies in the store.
 func noProgram(f *project.File, what, text string) error {
-	for _, m := range project.Placeholder().FindAllString(text, -1) {
-		if s, ok := f.Secret(strings.Trim(m, "{}")); ok && len(s.Command) > 0 {
-			return runtime.Refuse(runtime.ErrUsage, "give the secret by env or file; PGPASSWORD and ~/.pgpass are read as well",
-				"%s: %s: the secret %s is printed by a program, and none is started to find the store", ProjectFile, what, s.Name)
-		}
+	s, printed := f.Printed(text)
+	if !printed {
+		return nil
 	}
-	return nil
+	return runtime.Refuse(
+		runtime.ErrUsage, "give the secret by env or file; PGPASSWORD and ~/.pgpass are read as well",
+		"%s: %s: the secret %s is printed by a program, and none is started to find the store",
+		ProjectFile, what, s.Name)
 }
 
 // filled puts secrets into an address: one that is all of it as it is, others escaped as a part.
