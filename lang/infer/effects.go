@@ -185,9 +185,9 @@ func (a *analysis) delivered(g *arguments, t Type, which string, plain bool) Typ
 // parallelOver calls one function with each element.
 func (a *analysis) parallelOver(g *arguments, f, over argument, plain bool, w *flow) Type {
 	a.mustCall(f, "parallel", g)
-	out := Type{any: over.typ.any}
+	var out Type
 	if over.typ.any {
-		a.lend(f.typ)
+		out = a.parallelUnknown(g, f.typ, plain, w)
 	}
 	if at, ok := over.typ.only(); ok && at.kind == dict {
 		a.misfit(f.typ, 2, f.node, over, g.call)
@@ -217,6 +217,23 @@ func (a *analysis) parallelOver(g *arguments, f, over argument, plain bool, w *f
 		}
 	}
 	return out
+}
+
+// parallelUnknown is what parallel gives for each element of something that is not known: it is no
+// dict where the function does not take a key and a value.
+func (a *analysis) parallelUnknown(g *arguments, f Type, plain bool, w *flow) Type {
+	at, ok := f.only()
+	if ok = ok && at.kind == function; ok {
+		refused, _ := at.obj.fn.refused(2, nil)
+		ok = refused != ""
+	}
+	if !ok {
+		a.lend(f)
+		return unknown
+	}
+	o := a.object(list, g.call, "parallel over")
+	a.put(o, a.delivered(g, a.invoke(f, w, g.call, unknown), "", plain))
+	return made(o)
 }
 
 // defaulted tells whether an argument is what it is without one.
@@ -386,14 +403,11 @@ func (a *analysis) asked(g *arguments, args bound, who, reply string, w *flow) T
 
 // ruling: what on_event gives says whether the agent goes on, and a truth value says nothing.
 func (a *analysis) ruling(listener argument, answer Type) {
-	some := answer.filter(func(at atom) bool { return at.kind != none })
-	if !a.saying || listener.node == nil || !answer.known() || len(some.atoms) == 0 {
+	some := answer.filter(func(at atom) bool {
+		return at.kind != none && at.kind != opaque && at.kind != module && !at.recordOf("Verdict")
+	})
+	if !a.saying || listener.node == nil || !answer.known() || some.empty() {
 		return
-	}
-	for _, at := range some.atoms {
-		if at.recordOf("Verdict") || at.kind == opaque || at.kind == module {
-			return
-		}
 	}
 	d := diagnostic.Diagnostic{Message: "on_event: what it gives", Got: some.brief(), Want: "proceed(), stop(…), steer(…) or None"}
 	if some.has(boolean) {

@@ -11,8 +11,8 @@ import (
 // conditions do not always stand where the value is used: they choose the elements of a list, stand
 // in a function that others ask, or have a name.
 
-// look notes that a condition looks at a path. What the path leads through is not looked at: were
-// it None, the condition would fail.
+// look notes that a condition looks at a path. What the path leads through is not looked at, nor
+// what is ordered with < and its like: were it None, the condition would fail.
 func (a *analysis) look(e syntax.Expr, w *flow) {
 	if !a.saying {
 		return
@@ -20,6 +20,13 @@ func (a *analysis) look(e syntax.Expr, w *flow) {
 	syntax.Walk(e, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.LambdaExpr:
+			return false
+		case *syntax.BinaryExpr:
+			for _, operand := range []syntax.Expr{n.X, n.Y} {
+				if root, _ := pathOf(operand); root == nil || !orders(n.Op) {
+					a.look(operand, w)
+				}
+			}
 			return false
 		case *syntax.Ident, *syntax.DotExpr, *syntax.IndexExpr, *syntax.CallExpr:
 			if root, path := pathOf(n.(syntax.Expr)); root != nil {
@@ -29,6 +36,10 @@ func (a *analysis) look(e syntax.Expr, w *flow) {
 		}
 		return true
 	})
+}
+
+func orders(op syntax.Token) bool {
+	return op == syntax.LT || op == syntax.LE || op == syntax.GT || op == syntax.GE
 }
 
 // states are the fields of a Result, an Outcome or a Decision that say whether there is a value.

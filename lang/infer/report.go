@@ -367,15 +367,23 @@ func present(t Type) Type {
 
 // perhapsOperands: one side of an operator may be None, with which it always fails.
 func (a *analysis) perhapsOperands(e syntax.Node, op syntax.Token, x, y Type) {
-	b, ok := e.(*syntax.BinaryExpr)
-	if !ok || op == syntax.EQL || op == syntax.NEQ || op == syntax.PERCENT || op == syntax.IN || op == syntax.NOT_IN {
+	var left, right syntax.Expr
+	sign := op.String()
+	switch e := e.(type) {
+	case *syntax.BinaryExpr:
+		left, right = e.X, e.Y
+	case *syntax.AssignStmt:
+		left, right, sign = e.LHS, e.RHS, sign+"="
+	}
+	switch op {
+	case syntax.EQL, syntax.NEQ, syntax.PERCENT, syntax.IN, syntax.NOT_IN:
 		return
 	}
 	if x.any || len(x.atoms) > 1 {
-		a.perhaps(b.X, x, op.String())
+		a.perhaps(left, x, sign)
 	}
 	if y.any || len(y.atoms) > 1 {
-		a.perhaps(b.Y, y, op.String())
+		a.perhaps(right, y, sign)
 	}
 }
 
@@ -1156,7 +1164,11 @@ func (a *analysis) changes(n syntax.Node, x Type, what string) {
 		return
 	}
 	d := diagnostic.Diagnostic{Message: "what the top level has made cannot be changed any more", Hint: "make it in the function that changes it, or a copy: list(x), dict(x)"}
-	if name := rootName(n); name != "" {
+	switch name, within := changed(n); {
+	case within:
+		d.Message = "what lies in " + name + " is made at the top level, and cannot be changed any more"
+		d.Hint = "make it in the function that changes it, or copy that too: list(x) and dict(x) share what lies in x"
+	case name != "":
 		d.Message = name + " is made at the top level, and cannot be changed any more"
 	}
 	if byDefault != "" {
@@ -1184,8 +1196,8 @@ func (a *analysis) defaultOf(o *object) string {
 	return ""
 }
 
-// rootName is the variable whose value a statement or a call changes.
-func rootName(n syntax.Node) string {
+// changed is the variable whose value a statement or a call changes, or what lies within that.
+func changed(n syntax.Node) (name string, within bool) {
 	var e syntax.Expr
 	switch n := n.(type) {
 	case *syntax.CallExpr:
@@ -1200,11 +1212,11 @@ func rootName(n syntax.Node) string {
 	for {
 		switch x := e.(type) {
 		case *syntax.Ident:
-			return x.Name
+			return x.Name, within
 		case *syntax.IndexExpr:
-			e = x.X
+			e, within = x.X, true
 		default:
-			return ""
+			return "", false
 		}
 	}
 }
