@@ -45,7 +45,7 @@ func measureModule() []*effect.Builtin {
 		{
 			FullName: "measure.cases", Result: "list",
 			Doc: "List the tests of a source file: dicts of name; assertions, how many places can fail it, without those that compare only constants or that a condition such as False, " +
-				"a return or a skip hides; and digest, of its text without comments, space and messages; with beside also helped, how often it names functions that can fail it. It goes by how tests look, not by a parser. " +
+				"a return or a skip hides; digest, of its text without comments, space and messages; and literals, the numbers and texts in it as they are written; with beside also helped, how often it names functions that can fail it. It goes by how tests look, not by a parser. " +
 				"A file of a language that it does not know is one test without a name.",
 			Params: []effect.Param{
 				{Name: "path", Type: "string", Doc: "The file's name; its ending says which language it is."},
@@ -59,7 +59,7 @@ func measureModule() []*effect.Builtin {
 				if _, with := c.Get("beside").(starlark.Iterable); with {
 					each = 1280
 				}
-				return int64(len(text)) + each*int64(strings.Count(text, "\n")+2), nil
+				return 20*int64(len(text)) + each*int64(strings.Count(text, "\n")+2), nil
 			},
 			Pure: measureCases,
 		},
@@ -268,7 +268,8 @@ func casesWith(c *effect.Call, text string) (starlark.Value, error) {
 }
 
 func caseValue(found measure.Case) *starlark.Dict {
-	return dictOf([]string{"name", "assertions", "digest"}, starlark.String(found.Name), starlark.MakeInt(found.Assertions), starlark.String(found.Digest))
+	return dictOf([]string{"name", "assertions", "digest", "literals"},
+		starlark.String(found.Name), starlark.MakeInt(found.Assertions), starlark.String(found.Digest), textList(found.Literals))
 }
 
 func testsValue(t *measure.Tests) *starlark.Dict {

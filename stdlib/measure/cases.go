@@ -13,6 +13,10 @@ type Case struct {
 	Name       string
 	Assertions int    // places that can fail it, but for those that compare constants
 	Digest     string // of its text without comments, space and messages, 16 hexadecimal digits
+
+	// Literals are the numbers, and the texts without their quotes and with their escapes as they
+	// are written, each once: the first 100, without what is longer than 200 bytes.
+	Literals []string
 }
 
 // dialect is how tests look in a language. What a test holds goes from where it begins, with what
@@ -185,10 +189,59 @@ func (d dialect) caseOf(name string, lines []line) Case {
 	}
 	sum := sha256.Sum256([]byte(d.compact(body.String())))
 	c.Digest = hex.EncodeToString(sum[:])[:16]
+	c.Literals = d.literalsOf(lines)
 	for _, l := range reached(lines) {
 		c.Assertions += assertionsOf(l.plain)
 	}
 	return c
+}
+
+const (
+	maxLiterals = 100
+	maxLiteral  = 200 // bytes
+)
+
+// digits are a number that no letter stands before, such as that of a name.
+var digits = pattern(`(?:^|[^\w.])(\d[\w.]*)`)
+
+// quoted is a text of a language that is not known.
+var quoted = pattern(quotes)
+
+func (d dialect) literalsOf(lines []line) (found []string) {
+	add := func(literal string) {
+		if literal != "" && len(literal) <= maxLiteral && len(found) < maxLiterals && !slices.Contains(found, literal) {
+			found = append(found, literal)
+		}
+	}
+	tokens := d.tokens
+	if d.endings == nil {
+		tokens = quoted
+	}
+	for _, l := range lines {
+		for _, token := range tokens().FindAllString(l.text, -1) {
+			if !isComment(token) {
+				add(unquoted(token))
+			}
+		}
+		for _, m := range digits().FindAllStringSubmatch(l.plain, -1) {
+			add(strings.TrimRight(m[1], "."))
+		}
+	}
+	return found
+}
+
+// unquoted is what stands between the quotes of a literal.
+func unquoted(token string) string {
+	token = strings.TrimLeft(token, "r#")
+	if len(token) < 2 || !strings.ContainsAny(token[:1], "\"'`") {
+		return "" // a regular expression
+	}
+	quote := token[:1]
+	if strings.HasPrefix(token, strings.Repeat(quote, 3)) {
+		quote = token[:3]
+	}
+	text := strings.TrimRight(strings.TrimPrefix(token, quote), "#")
+	return strings.ReplaceAll(strings.TrimSuffix(text, quote), "\v", "\n")
 }
 
 // compact is a text without space outside of its literals, without the comma behind the last of

@@ -352,6 +352,21 @@ func TestCases(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, strings.Join(got, ", "), c.want)
 		}
 	}
+	for file, text := range map[string]string{
+		"a_test.py": "def test_a():\n    # 7 \"no\"\n    assert f1(5, r'x\\d', 0x1F) == \"\"\"a\nb\"\"\" + '' and 2.5\n",
+		"a_test.go": "func TestA(t *testing.T) {\n\t// 7\n\tg(f1(5, `x\\d`, 0x1F), \"a\\n\", 2.5)\n}\n",
+		"a.test.js": "test('b', () => { /* 7 */ f1(5, /x\\d/, 0x1F, `a`, 2.5) });\n",
+		"a.rs":      "#[test]\nfn a() { assert_eq!(f1(5, r#\"x\"#), 'b', 2.5); }\n",
+		"tests.sh":  "try 5 'x y' f1 # \"no\"\n",
+	} {
+		want := map[string]string{
+			"a_test.py": `["x\\d" "a\nb" "5" "0x1F" "2.5"]`, "a_test.go": `["x\\d" "a\\n" "5" "0x1F" "2.5"]`,
+			"a.test.js": `["b" "a" "5" "0x1F" "2.5"]`, "a.rs": `["x" "b" "5" "2.5"]`, "tests.sh": `["x y" "5"]`,
+		}[file]
+		if got := fmt.Sprintf("%q", measure.Cases(file, text)[0].Literals); got != want {
+			t.Errorf("%s: got literals %s, want %s", file, got, want)
+		}
+	}
 	digest := func(text string) string { return measure.Cases("a_test.go", text)[0].Digest }
 	if same := "func TestA(t *testing.T) {\n\tt.Error(1)\n}\n"; digest(same) != digest("func TestA(t *testing.T) {\n\n\t// why\n\tt.Error(1)\n}\n") || digest(same) == digest("func TestA(t *testing.T) {\n\tt.Error(2)\n}\n") {
 		t.Error("a digest is of the text without comments and empty lines")
