@@ -39,7 +39,7 @@ func measureModule() []*effect.Builtin {
 		{
 			FullName: "measure.sarif", Result: "{tools: list[string], results: list[dict], suppressed: int}", Params: []effect.Param{texts},
 			Doc: "Read what scanners have found, logs of SARIF 2.1.0: a dict of tools; results, dicts of tool, rule, severity, file, line and message; and suppressed, how many " +
-				"somebody has marked as not to count. A run that did not succeed is an error.",
+				"somebody has marked as not to count. A run that did not succeed, or has not looked at everything, is an error.",
 			Size: reportSize, Pure: measureSARIF,
 		},
 		{

@@ -312,6 +312,7 @@ func TestSARIF(t *testing.T) {
 			{"suppressions": [{}]}, {"suppressions": [{"status": "accepted"}]}, {"suppressions": [{"status": "rejected"}], "ruleId": "r"}]}`), `[{s r MEDIUM  0 r}] 2`},
 		"clean":           {sarif(`{"tool": {"driver": {"name": "s"}}, "results": [], "invocations": [{"executionSuccessful": true}]}`), `[] 0`},
 		"not successful":  {sarif(`{"tool": {"driver": {"name": "s"}}, "results": [], "invocations": [{"executionSuccessful": false}]}`), "cannot be read: SARIF: s says that it did not succeed"},
+		"not all":         {sarif(`{"tool": {"driver": {"name": "s"}}, "results": [], "invocations": [{"executionSuccessful": true, "toolExecutionNotifications": [{"level": "warning"}, {"level": "error", "message": {"text": "a.py\ncannot be parsed"}}]}]}`), "cannot be read: SARIF: s has not looked at everything: a.py cannot be parsed"},
 		"looked for none": {sarif(`{"tool": {"driver": {"name": "s"}}}`), "cannot be read: SARIF: s has no results: it has looked for nothing"},
 		"no run":          {sarif(``), "cannot be read: SARIF: the version is \"2.1.0\" with 0 runs, want 2.1.0 and one at least"},
 		"older":           {`{"version": "2.0.0", "runs": [{}]}`, "cannot be read: SARIF: the version is \"2.0.0\" with 1 runs, want 2.1.0 and one at least"},

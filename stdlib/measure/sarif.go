@@ -23,9 +23,17 @@ type sarifRun struct {
 		Extensions []struct{ Rules []sarifRule }
 	}
 	Invocations []struct {
-		ExecutionSuccessful *bool
+		ExecutionSuccessful        *bool
+		ToolExecutionNotifications []sarifNotice
 	}
 	Results *[]sarifResult // absent: nothing was looked for (3.14.23)
+}
+
+// sarifNotice is what a tool has met while it looked; what it could not do has the level "error"
+// (3.58.6).
+type sarifNotice struct {
+	Level   string
+	Message struct{ Text, Markdown, ID string }
 }
 
 type sarifRule struct {
@@ -71,9 +79,9 @@ type ScanResult struct {
 // maxResults bounds the results of one scan: what has more is to be looked at by people first.
 const maxResults = 2000
 
-// ReadSARIF reads logs of SARIF 2.1.0. A run that says that it did not succeed, or that looked for
-// nothing, is [ErrUnreadable]; results that are no failure, are unchanged by being gone ("absent")
-// or of the level none do not count.
+// ReadSARIF reads logs of SARIF 2.1.0. A run that says that it did not succeed, that something
+// could not be looked at, or that looked for nothing, is [ErrUnreadable]; results that are no
+// failure, are unchanged by being gone ("absent") or of the level none do not count.
 func ReadSARIF(texts []string) (*Scan, error) {
 	s := &Scan{Tools: []string{}, Results: []ScanResult{}}
 	for _, text := range texts {
@@ -98,6 +106,12 @@ func (s *Scan) take(run *sarifRun) error {
 	for _, i := range run.Invocations {
 		if i.ExecutionSuccessful != nil && !*i.ExecutionSuccessful {
 			return unreadable("SARIF: %s says that it did not succeed", tool)
+		}
+		for _, n := range i.ToolExecutionNotifications {
+			if n.Level == "error" {
+				said := tidy(first(n.Message.Text, n.Message.Markdown, n.Message.ID, "an error"))
+				return unreadable("SARIF: %s has not looked at everything: %s", tool, said)
+			}
 		}
 	}
 	if run.Results == nil {
