@@ -47,6 +47,8 @@ const (
 	ErrTrimmed ErrorKind = "trimmed"
 	// Fewer mutants were noticed than was asked for.
 	ErrBelowLeast ErrorKind = "below_least"
+	// What was done is done, but standard output has not taken all of what was to be told of it.
+	ErrUnwritten ErrorKind = "unwritten"
 	// Another server, none of Starling's, was not reached or did not take what it was sent.
 	ErrUnreachable ErrorKind = "unreachable"
 	// A budget is used up.
@@ -87,6 +89,7 @@ var exitCodes = map[ErrorKind]int{
 	ErrDenied: 9, ErrWrongTarget: 9,
 	ErrTrimmed:    10,
 	ErrBelowLeast: 11,
+	ErrUnwritten:  12,
 }
 
 // ErrorKinds lists all of them, by name.

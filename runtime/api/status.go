@@ -12,7 +12,7 @@ func StatusOf(kind runtime.ErrorKind) int {
 	switch kind {
 	case runtime.ErrUsage:
 		return http.StatusBadRequest
-	case runtime.ErrBadPayload, runtime.ErrBadChoice, runtime.ErrBadInput, runtime.ErrCheckFailed, runtime.ErrDiverged, runtime.ErrNotAnExport, runtime.ErrNotABackup, runtime.ErrRunFailed, runtime.ErrRunCancelled, runtime.ErrBelowLeast:
+	case runtime.ErrBadPayload, runtime.ErrBadChoice, runtime.ErrBadInput, runtime.ErrCheckFailed, runtime.ErrDiverged, runtime.ErrNotAnExport, runtime.ErrNotABackup, runtime.ErrRunFailed, runtime.ErrRunCancelled, runtime.ErrBelowLeast, runtime.ErrUnwritten:
 		return http.StatusUnprocessableEntity
 	case runtime.ErrUnknownRun, runtime.ErrUnknownGate, runtime.ErrUnknownStep, runtime.ErrUnknownDefinition, runtime.ErrUnknownName, runtime.ErrUnknownToken,
 		runtime.ErrUnknownSchedule:

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -79,14 +80,25 @@ func (c *call) answerJSON(doc any) error {
 	if err := e.Encode(doc); err != nil {
 		return err
 	}
-	if c.filter == nil {
-		_, err := c.stdout.JSON().Write(b.Bytes())
-		return err
+	var err error
+	switch {
+	case c.filter == nil:
+		_, err = c.stdout.JSON().Write(b.Bytes())
+	case c.raw:
+		err = c.filter.Print(b.Bytes(), c.stdout.JSON(), c.stdout)
+	default:
+		err = c.filter.Print(b.Bytes(), c.stdout.JSON(), nil)
 	}
-	if c.raw {
-		return c.filter.Print(b.Bytes(), c.stdout.JSON(), c.stdout)
+	return c.beyondOutput(err)
+}
+
+// beyondOutput is an error, unless it is that standard output took no more: how the run has ended
+// still counts then, and conclude tells the other.
+func (c *call) beyondOutput(err error) error {
+	if lost := c.stdout.Lost(); lost != nil && errors.Is(err, lost) {
+		return nil
 	}
-	return c.filter.Print(b.Bytes(), c.stdout.JSON(), nil)
+	return err
 }
 
 // notice tells people something that is not the result, unless they want to hear of nothing but
@@ -99,7 +111,7 @@ func (c *call) notice(format string, args ...any) {
 
 // paper is what results are written on.
 func (c *call) paper() table.Paper {
-	f, paged := c.stdout.Raw().(*os.File)
+	f, paged := c.stdout.File()
 	if !paged && c.pager != nil {
 		f = os.Stdout
 	}
@@ -111,12 +123,12 @@ func (c *call) paper() table.Paper {
 // page shows the results of a verb that looks in a pager, where they go to a terminal.
 func (c *call) page(cmd *cobra.Command) {
 	staying := func(name string) bool { f := cmd.Flags().Lookup(name); return f != nil && f.Changed }
-	f, ok := c.stdout.Raw().(*os.File)
+	f, ok := c.stdout.File()
 	if cmd.GroupID != "look" || !ok || !c.paper().Terminal() || staying("watch") || staying("follow") {
 		return
 	}
 	if c.pager = pager.Open(f, c.getenv); c.pager != nil {
-		c.stdout.To = c.pager
+		c.stdout.To = &plain.Sink{To: c.pager}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"starling/cmd/starling/place"
 	"starling/cmd/starling/sources"
 	"starling/cmd/starling/table"
+	"starling/cmd/starling/verdict"
 	"starling/lang"
 	"starling/lang/check"
 	"starling/lang/diagnostic"
@@ -119,7 +120,7 @@ func (v *checkVerb) check(operands []string, format, fake string) error {
 	}
 	v.json = v.json || format == formatJSON
 	agents, err := v.agents(fake)
-	found := append(diagnostic.List{}, diagnosticsOf(err)...) // of the project file and its fake; then the agents are not known
+	found := append(diagnostic.List{}, verdict.Diagnostics(err)...) // of the project file and its fake; then the agents are not known
 	if err != nil && len(found) == 0 {
 		return err
 	}
@@ -234,7 +235,7 @@ func (v *checkVerb) checkProject(file, fake string) (diagnostic.List, error) {
 	if err == nil {
 		_, err = agent.Known(agent.Machines(v.env()), settings)
 	}
-	list := diagnosticsOf(err)
+	list := verdict.Diagnostics(err)
 	if err != nil && len(list) == 0 {
 		return nil, err
 	}

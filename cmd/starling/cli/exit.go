@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"starling/cmd/starling/verdict"
 	"starling/lang/diagnostic"
 	"starling/runtime"
 )
@@ -42,6 +43,18 @@ type errorDocument struct {
 	Error  *runtime.Refusal `json:"error"`
 }
 
+// conclude tells an error, if there is one, and that not all of the result was written, if that is
+// so, and gives the exit code. That a reader has left is nobody's fault: it has seen enough.
+func (c *call) conclude(err error) int {
+	lost := c.stdout.Lost()
+	code := c.finish(c.beyondOutput(err))
+	if lost == nil || errors.Is(lost, syscall.EPIPE) || code == runtime.ErrUnwritten.ExitCode() {
+		return code
+	}
+	c.complain(verdict.Unwritten(lost), nil)
+	return verdict.Lost(code)
+}
+
 // finish tells an error, if there is one, and gives the exit code.
 func (c *call) finish(err error) int {
 	var ended failure
@@ -52,11 +65,11 @@ func (c *call) finish(err error) int {
 		return c.code
 	case errors.As(err, &ended):
 		c.tell(ended.err)
-		return exitOf(ended.err)
+		return verdict.ExitOf(ended.err)
 	case errors.As(err, &interrupted):
 		return interrupted.exitCode()
 	}
-	r := refusalOf(err)
+	r := verdict.Refusal(err)
 	c.complain(r, err)
 	if c.json && !c.answered {
 		c.answerJSON(errorDocument{runtime.Schema, r.ForShell()})
@@ -64,57 +77,9 @@ func (c *call) finish(err error) int {
 	return r.Kind.ExitCode()
 }
 
-// exitOf is the exit code of a run that failed or was cancelled. A budget that is used up has one
-// of its own.
-func exitOf(e *runtime.RunError) int {
-	if e.Kind == string(runtime.ErrBudget) {
-		return runtime.ErrBudget.ExitCode()
-	}
-	return runtime.ErrRunFailed.ExitCode()
-}
-
-// refusalOf finds what is to be said. Diagnostics are a script that does not pass the check, unless
-// their kind is one of our own.
-func refusalOf(err error) *runtime.Refusal {
-	list := diagnosticsOf(err)
-	if len(list) == 0 {
-		return runtime.AsRefusal(err)
-	}
-	kind := runtime.ErrCheckFailed
-	switch own := runtime.ErrorKind(list[0].Kind); own {
-	case runtime.ErrBadInput, runtime.ErrUsage:
-		kind = own
-	}
-	r := runtime.Refuse(kind, list[0].Hint, "%s", withoutHint(list))
-	r.Data, _ = json.Marshal(list) // plain data
-	return r
-}
-
-// diagnosticsOf finds the diagnostics in an error.
-func diagnosticsOf(err error) diagnostic.List {
-	var list diagnostic.List
-	var one diagnostic.Diagnostic
-	switch {
-	case errors.As(err, &list):
-		return list
-	case errors.As(err, &one):
-		return diagnostic.List{one}
-	}
-	return nil
-}
-
-func withoutHint(list diagnostic.List) string {
-	lines := make([]string, len(list))
-	for i, d := range list {
-		d.Hint = ""
-		lines[i] = d.Error()
-	}
-	return strings.Join(lines, "\n")
-}
-
 // complain tells people of a refusal: diagnostics with their source, anything else in one sentence.
 func (c *call) complain(r *runtime.Refusal, err error) {
-	if list := diagnosticsOf(err); len(list) > 0 {
+	if list := verdict.Diagnostics(err); len(list) > 0 {
 		for _, d := range list {
 			word := "error: "
 			if d.Severity == diagnostic.Warning {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -47,7 +46,7 @@ func (v *exportVerb) export(ctx context.Context, run, out string) error {
 		return err
 	}
 	if out == "-" {
-		if f, ok := v.stdout.Raw().(*os.File); ok && isTerminal(f) {
+		if f, ok := v.stdout.File(); ok && isTerminal(f) {
 			return usage("-o FILE, or send it on with |", "export: the file is no text for a terminal")
 		}
 		_, err = v.stdout.Raw().Write(file)

@@ -11,6 +11,7 @@ import (
 	"starling/cmd/starling/inbox"
 	"starling/cmd/starling/repl"
 	"starling/cmd/starling/table"
+	"starling/cmd/starling/verdict"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/filter"
@@ -19,7 +20,7 @@ import (
 // viewed shows the inbox as a view of its own, where this process has a terminal and something is
 // open. It tells whether it has done so.
 func (v *inboxVerb) viewed(ctx context.Context, q gateQuery, takeBack time.Duration) (bool, error) {
-	out, ok := v.stdout.Raw().(*os.File)
+	out, ok := v.stdout.File()
 	if !ok || v.stdin != os.Stdin || v.json || !inbox.Able(os.Stdin, out, v.getenv) {
 		return false, nil
 	}
@@ -89,7 +90,7 @@ func (v *inboxVerb) receipts(left inbox.Left) (accepted bool) {
 	for _, d := range left.Done {
 		address := d.Signal.Run + "/" + d.Signal.Gate
 		if d.Err != nil {
-			refused := refusalOf(d.Err)
+			refused := verdict.Refusal(d.Err)
 			v.code = refused.Kind.ExitCode()
 			v.notice("not accepted %s", address)
 			v.complain(refused, d.Err)

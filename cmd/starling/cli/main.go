@@ -44,7 +44,7 @@ func start(further *connect.Further, around func(runtime.Store) runtime.Store, c
 		args:    os.Args[1:],
 		program: shell.Program(os.Args[0]),
 		stdin:   os.Stdin,
-		stdout:  plain.Output{To: os.Stdout},
+		stdout:  plain.Output{To: &plain.Sink{To: os.Stdout}},
 		stderr:  plain.Output{To: os.Stderr},
 		getenv:  os.LookupEnv,
 		signals: signals,

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -136,7 +135,7 @@ func (v *psVerb) selected(ctx context.Context, q selection) (connect.Session, *f
 
 // watch shows the list as it is, every second, until somebody interrupts.
 func (v *psVerb) watch(ctx context.Context, q selection) error {
-	out, ok := v.stdout.Raw().(*os.File)
+	out, ok := v.stdout.File()
 	if !ok || v.json || !live.Able(out, v.getenv) {
 		return usage("ps --json prints them once; starling logs RUN --follow follows one", "ps --watch draws on a terminal, and there is none")
 	}

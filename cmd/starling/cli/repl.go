@@ -10,6 +10,8 @@ import (
 	"starling/cmd/starling/progress"
 	"starling/cmd/starling/repl"
 	"starling/cmd/starling/sources"
+	"starling/cmd/starling/table"
+	"starling/cmd/starling/verdict"
 	"starling/lang"
 	"starling/lang/effect"
 	"starling/runtime"
@@ -75,7 +77,7 @@ func (v *replVerb) firstWrong(kind string) {
 	case k == runtime.ErrCheckFailed || k == runtime.ErrUsage:
 		v.code = k.ExitCode()
 	default:
-		v.code = exitOf(&runtime.RunError{Kind: kind})
+		v.code = verdict.ExitOf(&runtime.RunError{Kind: kind})
 	}
 }
 
@@ -100,10 +102,7 @@ func (c *call) lines(past string) (lines repl.Lines, release func()) {
 	return repl.NewPipe(c.stdin), func() {}
 }
 
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
-}
+func isTerminal(f *os.File) bool { return table.On(f, os.LookupEnv).Terminal() }
 
 // openSession starts a session, or finds the one to go on with.
 func (v *replVerb) openSession(ctx context.Context, resume, fake string) (connect.Session, *runtime.Run, error) {

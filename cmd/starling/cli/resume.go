@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/verdict"
 	"starling/lang/effect"
 	"starling/runtime"
 )
@@ -209,7 +210,7 @@ func (v *resumeVerb) seeAll(ctx context.Context, s connect.Session, runs []*runt
 func (v *resumeVerb) count(r *runtime.Run) {
 	switch {
 	case r.Error != nil:
-		v.code = exitOf(r.Error)
+		v.code = verdict.ExitOf(r.Error)
 	case !r.Status.Ended() && v.code == 0:
 		v.code = runtime.ExitSuspended
 	}

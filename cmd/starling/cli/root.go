@@ -24,6 +24,7 @@ const exitCodeTopic = `Exit codes:
   0 ok   1 run failed or cancelled   2 usage   3 suspended   4 payload, choice, script or inputs refused
   5 not found, not open, ambiguous   6 budget   7 store or owner   8 conflict   9 denied
   10 that part of the journal was trimmed   11 fewer mutants noticed than --least
+  12 standard output did not take all of the result
   124 --timeout   129 130 143 interrupted`
 
 // groups order the verbs in the help.
@@ -45,7 +46,7 @@ func (c *call) run() int {
 	c.json = wantsJSON(c.args) // until the flags are parsed, and if they cannot be
 	ctx, release := c.interruptible()
 	defer release()
-	code := c.finish(root.ExecuteContext(ctx))
+	code := c.conclude(root.ExecuteContext(ctx))
 	if c.pager != nil {
 		c.pager.Close()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"starling/cmd/starling/mutant"
 	"starling/cmd/starling/suite"
+	"starling/cmd/starling/verdict"
 	"starling/lang/effect"
 )
 
@@ -52,7 +53,7 @@ func (v *testVerb) testMutate(ctx context.Context, files []*testFile, settings *
 			Coverage: f.coverage, Environment: v.environmentOf(f.name), Snapshots: f.snapshots}
 	}
 	targets, err := mutant.Targets(played, v.mutate.Of)
-	if wrong := diagnosticsOf(err); len(wrong) > 0 {
+	if wrong := verdict.Diagnostics(err); len(wrong) > 0 {
 		return v.answerMutants(mutant.Wrong(wrong))
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"starling/cmd/starling/snapshot"
 	"starling/cmd/starling/suite"
 	"starling/cmd/starling/table"
+	"starling/cmd/starling/verdict"
 	"starling/cmd/starling/watch"
 )
 
@@ -111,7 +112,7 @@ func (w *watched) play(ctx context.Context, plays []*watch.Play, changed []strin
 	w.begin(changed)
 	settings, err := w.settings(w.place.Project, "")
 	if err != nil {
-		w.complain(refusalOf(err), err)
+		w.complain(verdict.Refusal(err), err)
 		return nil
 	}
 	w.playAll(ctx, files, settings)
@@ -122,7 +123,7 @@ func (w *watched) play(ctx context.Context, plays []*watch.Play, changed []strin
 		plays[i].Passed = f.fault == nil && len(f.wrong) == 0 && !slices.ContainsFunc(f.results, func(r *suite.Result) bool { return !r.Passed })
 	}
 	if err := w.answerTest(files, w.testVerb); err != nil {
-		w.complain(refusalOf(err), err)
+		w.complain(verdict.Refusal(err), err)
 	}
 	w.code = 0 // how it ends is how it is ended
 	return nil
@@ -146,7 +147,7 @@ func (w *watched) begin(changed []string) {
 
 func (w *watched) rest(plays []*watch.Play, wrong error) {
 	if wrong != nil {
-		w.complain(refusalOf(wrong), wrong)
+		w.complain(verdict.Refusal(wrong), wrong)
 	}
 	var failing []string
 	for _, p := range plays {

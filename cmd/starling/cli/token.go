@@ -2,7 +2,10 @@ package cli
 
 import (
 	"context"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -54,10 +57,9 @@ func tokenAddCommand(c *call) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if c.json {
-					return c.answerJSON(tokensDocument{runtime.Schema, []runtime.Token{*made}})
+				if err := v.show(ctx, t, made); err != nil || c.json {
+					return err
 				}
-				c.print("%s", made.Secret)
 				c.notice("this secret is not kept: whoever has it in %s acts as %s", tokenVariable, made.Name)
 				return nil
 			})
@@ -66,6 +68,25 @@ func tokenAddCommand(c *call) *cobra.Command {
 	cmd.Flags().StringSliceVar(&can, "can", nil, "what its bearer may do: `CAPABILITY`, several with commas between")
 	c.jsonFlag(cmd)
 	return cmd
+}
+
+// show prints a token with its secret. One that nobody has seen is taken back: it would only be in
+// the way of the next of its name. A reader that has left must not end the process before that.
+func (v *tokenVerb) show(ctx context.Context, t runtime.Tokens, made *runtime.Token) (err error) {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	if v.json {
+		err = v.answerJSON(tokensDocument{runtime.Schema, []runtime.Token{*made}})
+	} else {
+		v.print("%s", made.Secret)
+	}
+	lost := v.stdout.Lost()
+	if lost == nil {
+		return err
+	}
+	if _, err := t.RemoveToken(ctx, made.Name); err != nil {
+		return runtime.Refuse(runtime.ErrUnwritten, "starling token rm "+made.Name+" takes it back", "the secret of %s was not written: %s; it could not be taken back: %v", made.Name, runtime.Reason(lost).Error(), err)
+	}
+	return runtime.Refuse(runtime.ErrUnwritten, "add it again where standard output can be written to", "the secret of %s was not written: %s; the token was taken back", made.Name, runtime.Reason(lost).Error())
 }
 
 func tokenListCommand(c *call) *cobra.Command {

@@ -9,7 +9,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 )
@@ -30,6 +32,50 @@ func (o Output) JSON() io.Writer { return document(o) }
 
 // Raw is for what is no text, and for protocols: bytes are written as they are.
 func (o Output) Raw() io.Writer { return o.To }
+
+// File is the file that is written to, if it is one.
+func (o Output) File() (*os.File, bool) {
+	to := o.To
+	if s, ok := to.(*Sink); ok {
+		to = s.To
+	}
+	f, ok := to.(*os.File)
+	return f, ok
+}
+
+// Lost is why not all was written, nil where all was or where nobody remembers.
+func (o Output) Lost() error {
+	if s, ok := o.To.(*Sink); ok {
+		return s.lost()
+	}
+	return nil
+}
+
+// Sink writes, until a write fails: that error is remembered, for whoever prints seldom looks at
+// it, and is that of every later write, so that what is there is the beginning of what was said and
+// has no gaps.
+type Sink struct {
+	To io.Writer
+
+	mu  sync.Mutex // for what is below
+	err error
+}
+
+// Write writes, unless a write has failed before.
+func (s *Sink) Write(text []byte) (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		n, s.err = s.To.Write(text)
+	}
+	return n, s.err
+}
+
+func (s *Sink) lost() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
 
 // Text is a text with the replacement rune in place of those that have no shape.
 func Text(text string) string {

@@ -2,6 +2,8 @@ package plain
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -56,5 +58,36 @@ func TestJSONMeansTheSame(t *testing.T) {
 		if strings.ContainsFunc(b.String(), func(r rune) bool { return !shaped(r) }) {
 			t.Fatalf("%q was written as %q", string(text), b.String())
 		}
+	}
+}
+
+// once takes one write, and no second one.
+type once struct{ said strings.Builder }
+
+var errNoRoom = errors.New("no room")
+
+func (o *once) Write(text []byte) (int, error) {
+	if o.said.Len() > 0 {
+		return 0, errNoRoom
+	}
+	return o.said.Write(text)
+}
+
+// The first error stays, also where the next write would be taken: what is there has no gaps.
+func TestSinkRemembersItsFirstError(t *testing.T) {
+	to := new(once)
+	out := Output{To: &Sink{To: to}}
+	fmt.Fprint(out, "one")
+	if err := out.Lost(); err != nil {
+		t.Errorf("after a write that was taken: %v", err)
+	}
+	fmt.Fprint(out.JSON(), "two")
+	to.said.Reset()
+	fmt.Fprint(out.Raw(), "three")
+	if err := out.Lost(); !errors.Is(err, errNoRoom) || to.said.Len() > 0 {
+		t.Errorf("lost: %v, want %v; written behind it: %q", err, errNoRoom, to.said.String())
+	}
+	if _, is := out.File(); is {
+		t.Error("it is no file")
 	}
 }
