@@ -45,13 +45,16 @@ func TestMeasuredTests(t *testing.T) {
 		"reports in its folder": {measured("junit", `echo "<testsuite><testcase name=\"a\"/></testsuite>" > $1/a.xml; mkdir $1/b; echo "<testsuite><testcase name=\"b\"/></testsuite>" > $1/b/b.xml; `+
 			`printf 'SF:a\\nDA:1,1\\nDA:2,0\\nend_of_record\\n' > $1/lcov.info`, ""), `{"passed": ["a", "b"], "failed": [], "skipped": [], "coverage": {"line": 50.0}, "code": 0}`},
 		"coverage that cannot be read": {measured("tap", ok+`; printf 'SF:a\\n' > $1/lcov.info`, ""), `unavailable {"reason": "not_measured"} measure.tests: sh: what it measures is not known: cannot be read: it is cut`},
-		"a report that is none":        {measured("junit", `echo hello > $1/a.xml`, ""), `unavailable {"reason": "not_measured"} measure.tests: sh: what it measures is not known: junit: cannot be read: there is no element testsuite`},
-		"an old report":                {measured("junit", "true", `, reports = ["old/*.xml"]`), `unavailable {"reason": "not_measured"} measure.tests: sh: what it measures is not known: it has written no report old/*.xml`},
-		"a new report":                 {measured("junit", `echo "<testsuite><testcase name=\"c\"/></testsuite>" > old/c.xml`, `, reports = ["old/*.xml"]`), `{"passed": ["c"], "failed": [], "skipped": [], "code": 0}`},
-		"the same one written again":   {measured("junit", `cp old/a.xml old/b && cat old/b > old/a.xml`, `, reports = ["old/*.xml"]`), `{"passed": ["stale"], "failed": [], "skipped": [], "code": 0}`},
-		"unittest":                     {measured("unittest", "echo 'test_a (t.T.test_a) ... ok' >&2; echo "+strings.Repeat("-", 70)+" >&2; echo 'Ran 1 test in 0.1s' >&2", ""), `{"passed": ["t.T.test_a"], "failed": [], "skipped": [], "code": 0}`},
-		"the workspace is not in ids":  {measured("tap", `echo 1..1; echo "ok 1 - $PWD/a"`, ""), `{"passed": ["a"], "failed": [], "skipped": [], "code": 0}`},
-		"nor is a key":                 {measured("tap", `echo 1..1; echo "ok 1 - $SH_KEY"`, ""), `{"passed": ["[SH_KEY]"], "failed": [], "skipped": [], "code": 0}`},
+		"coverage of nothing":          {measured("tap", ok+`; echo 'mode: set' > $1/cover`, ""), `unavailable {"reason": "not_measured"} measure.tests: sh: what it measures is not known: cannot be read: no line is told of`},
+		"a test that ends all": {measured("tap", `printf '1..1\\nnot ok 1 - a\\n'; echo 'mode: set' > $1/cover; exit 2`, ""),
+			`{"passed": [], "failed": ["a"], "skipped": [], "code": 2}`},
+		"a report that is none":       {measured("junit", `echo hello > $1/a.xml`, ""), `unavailable {"reason": "not_measured"} measure.tests: sh: what it measures is not known: junit: cannot be read: there is no element testsuite`},
+		"an old report":               {measured("junit", "true", `, reports = ["old/*.xml"]`), `unavailable {"reason": "not_measured"} measure.tests: sh: what it measures is not known: it has written no report old/*.xml`},
+		"a new report":                {measured("junit", `echo "<testsuite><testcase name=\"c\"/></testsuite>" > old/c.xml`, `, reports = ["old/*.xml"]`), `{"passed": ["c"], "failed": [], "skipped": [], "code": 0}`},
+		"the same one written again":  {measured("junit", `cp old/a.xml old/b && cat old/b > old/a.xml`, `, reports = ["old/*.xml"]`), `{"passed": ["stale"], "failed": [], "skipped": [], "code": 0}`},
+		"unittest":                    {measured("unittest", "echo 'test_a (t.T.test_a) ... ok' >&2; echo "+strings.Repeat("-", 70)+" >&2; echo 'Ran 1 test in 0.1s' >&2", ""), `{"passed": ["t.T.test_a"], "failed": [], "skipped": [], "code": 0}`},
+		"the workspace is not in ids": {measured("tap", `echo 1..1; echo "ok 1 - $PWD/a"`, ""), `{"passed": ["a"], "failed": [], "skipped": [], "code": 0}`},
+		"nor is a key":                {measured("tap", `echo 1..1; echo "ok 1 - $SH_KEY"`, ""), `{"passed": ["[SH_KEY]"], "failed": [], "skipped": [], "code": 0}`},
 	} {
 		if err := os.MkdirAll(filepath.Join(w.dir, "old"), 0o755); err != nil {
 			t.Fatal(err)

@@ -246,7 +246,8 @@ func (c command) readTests(r process.Result, given []string) (*starlark.Dict, er
 		return nil, fmt.Errorf("it exited with %d, and no test has failed", r.ExitCode)
 	}
 	if len(covered) > 0 {
-		if t.Coverage, err = measure.ReadCoverage(covered); err != nil {
+		t.Coverage, err = measure.ReadCoverage(covered)
+		if err != nil && (len(t.Failed) == 0 || !errors.Is(err, measure.ErrNoLines)) {
 			return nil, err
 		}
 	}

@@ -43,6 +43,10 @@ func part(value float64, known bool) *float64 {
 // shares are those of all reports together.
 type shares struct{ line, branch, function share }
 
+// ErrNoLines is the error, also [ErrUnreadable], of reports of coverage that are whole and tell of
+// no line: nothing was run, or what ran has ended before it could write, as a Go test that panics.
+var ErrNoLines = unreadable("no line is told of")
+
 // ReadCoverage reads reports that belong together, each a cover profile of Go, a tracefile of lcov,
 // or XML of Cobertura or JaCoCo, and tells from its beginning which. Every report must say
 // something.
@@ -67,7 +71,7 @@ func ReadCoverage(texts []string) (*Coverage, error) {
 	}
 	c := &Coverage{s.line.percent(), s.branch.percent(), s.function.percent()}
 	if c.Line == nil {
-		return nil, unreadable("no line is told of")
+		return nil, ErrNoLines
 	}
 	return c, nil
 }

@@ -107,6 +107,23 @@ func TestReadmePipelines(t *testing.T) {
 	}
 }
 
+// The run of hone that must achieve its goal fails where it does not, says why, and keeps its report.
+func TestHoneMustAchieveItsGoal(t *testing.T) {
+	o := newOffice(t)
+	if err := os.CopyFS(filepath.Join(o.dir, "scripts"), os.DirFS(filepath.Join("..", "..", "..", "scripts"))); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", `sh scripts/toy.sh toy scripts/hone*.star && cd toy &&
+		echo 'def judge(req): fail("no")' > nobody.star &&
+		! starling run hone.star --fake nobody.star -i 'agents:=["judge"]' -i must=true &&
+		starling artifacts @last`)
+	cmd.Dir, cmd.Env = o.dir, o.env
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "BLOCKED: nobody has answered: judge") || !strings.Contains(string(out), "report.json") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // took is how long a step has taken, which is shown when it is long.
 var took = regexp.MustCompile(`(?m) \([0-9.]+m?s\)$`)
 
