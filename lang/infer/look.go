@@ -49,7 +49,7 @@ var states = []string{".ok", ".status", ".timed_out", ".error", ".choice"}
 var answers = []string{"output", "value", "payload", "choice"}
 
 func (a *analysis) lookAt(e syntax.Expr, root *syntax.Ident, path string, w *flow) {
-	a.tested[tag(root, path)] = true
+	a.lookedHere(e, root, path)
 	apart := a.chooses() || a.aliased[root]
 	if apart {
 		a.choose(a.quietly(e, w))
@@ -59,7 +59,7 @@ func (a *analysis) lookAt(e syntax.Expr, root *syntax.Ident, path string, w *flo
 		if !ok {
 			continue
 		}
-		a.tested[tag(root, before)] = true
+		a.lookedHere(e, root, before)
 		if !apart {
 			continue
 		}
@@ -67,6 +67,25 @@ func (a *analysis) lookAt(e syntax.Expr, root *syntax.Ident, path string, w *flo
 			a.chooseAnswer(at)
 		}
 	}
+}
+
+// looked is where a condition looks at a path.
+type looked struct {
+	fn *fn
+	at syntax.Position
+}
+
+func (a *analysis) lookedHere(e syntax.Expr, root *syntax.Ident, path string) {
+	key, here := tag(root, path), looked{a.fn, start(e)}
+	if !slices.Contains(a.tested[key], here) {
+		a.tested[key] = append(a.tested[key], here)
+	}
+}
+
+// counts tells whether a look may come before a use: not where it stands behind it in the same
+// function, and no loop leads back.
+func (l looked) counts(p optional) bool {
+	return l.fn != p.fn || p.looped || l.at.Line <= start(p.use).Line
 }
 
 func (a *analysis) chooseAnswer(at atom) {
@@ -115,7 +134,11 @@ func (a *analysis) lookedFor(p optional) bool {
 // read from.
 func (a *analysis) lookedAt(p optional) bool {
 	for i := len(p.path); i >= 0; i-- {
-		if (i == len(p.path) || p.path[i] == '.' || p.path[i] == '[') && a.tested[tag(p.root, p.path[:i])] {
+		if i != len(p.path) && p.path[i] != '.' && p.path[i] != '[' {
+			continue
+		}
+		looks := a.tested[tag(p.root, p.path[:i])]
+		if slices.ContainsFunc(looks, func(l looked) bool { return l.counts(p) }) {
 			return true
 		}
 	}

@@ -18,6 +18,9 @@ import (
 type optional struct {
 	root    *syntax.Ident
 	path    string
+	use     syntax.Expr
+	fn      *fn
+	looped  bool // it is in a loop or a comprehension
 	finding Finding
 }
 
@@ -271,7 +274,7 @@ func (a *analysis) laterOf(missing *object, e syntax.Expr, kind string, d diagno
 	root, path := pathOf(e)
 	if f, ok := a.finding(kind, e, nil, d); ok {
 		f.missing = missing
-		a.pending = append(a.pending, optional{root, path, f})
+		a.pending = append(a.pending, optional{root, path, e, a.fn, len(a.loops) > 0 || a.clauses > 0, f})
 	}
 }
 
