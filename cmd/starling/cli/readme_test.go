@@ -107,7 +107,8 @@ func TestReadmePipelines(t *testing.T) {
 	}
 }
 
-// The run of hone that must achieve its goal fails where it does not, says why, and keeps its report.
+// The run of hone that must achieve its goal fails where it does not, says why, and keeps its
+// report.
 func TestHoneMustAchieveItsGoal(t *testing.T) {
 	o := newOffice(t)
 	if err := os.CopyFS(filepath.Join(o.dir, "scripts"), os.DirFS(filepath.Join("..", "..", "..", "scripts"))); err != nil {
