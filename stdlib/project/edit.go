@@ -61,7 +61,8 @@ func Dotted(path []string) string {
 
 // Set gives a key of a valid file another value, which is written in TOML, and leaves all else as
 // it is: a value that is there is replaced in its place, another goes behind the last key of its
-// table, or into a table of its own at the end. What comes of it is for [Parse] to judge.
+// table, or into a table of its own at the end. A value with comments in it is refused, for who
+// knows what of them still holds. What comes of it is for [Parse] to judge.
 func Set(text []byte, path []string, value string) ([]byte, error) {
 	if err := toml.Unmarshal(text, new(map[string]any)); err != nil {
 		return nil, err
@@ -71,6 +72,9 @@ func Set(text []byte, path []string, value string) ([]byte, error) {
 	headers, all := entries(text)
 	for _, e := range all {
 		switch {
+		case slices.Equal(e.path, path) && e.remarks:
+			return nil, fmt.Errorf("there are comments within the value of %s, which begins in line %d, and they would be lost; change it there",
+				Dotted(e.path), 1+bytes.Count(text[:e.value.start], []byte("\n")))
 		case slices.Equal(e.path, path):
 			return slices.Concat(text[:e.value.start], []byte(value), text[e.value.end:]), nil
 		case len(e.path) <= len(table) && slices.Equal(e.path, table[:len(e.path)]):
@@ -103,32 +107,46 @@ func Set(text []byte, path []string, value string) ([]byte, error) {
 
 // entry is a key with its value, or the header of a table, whose value is the header itself.
 type entry struct {
-	path   []string
-	header []string // of the table that it stands under
-	start  int      // of its key
-	value  span
+	path    []string
+	header  []string // of the table that it stands under
+	start   int      // of its key
+	value   span
+	remarks bool // there are comments in its value
 }
 
 // entries are the headers and the keys of a valid file.
 func entries(text []byte) (headers, keys []entry) {
-	var p unstable.Parser
+	p := unstable.Parser{KeepComments: true}
 	p.Reset(text)
 	var header []string
 	for p.NextExpression() {
 		n := p.Expression()
+		if n.Kind == unstable.Comment {
+			continue
+		}
 		path, at := keyOf(n)
 		switch n.Kind {
 		case unstable.Table, unstable.ArrayTable:
 			header = path
 			end := at.end + bytes.IndexByte(text[at.end:], ']') + 1
-			headers = append(headers, entry{path, nil, at.start, span{at.start, end}})
+			headers = append(headers, entry{path, nil, at.start, span{at.start, end}, false})
 		case unstable.KeyValue:
 			from := at.end + bytes.IndexByte(text[at.end:], '=') + 1
 			from += len(text[from:]) - len(bytes.TrimLeft(text[from:], " \t"))
-			keys = append(keys, entry{slices.Concat(header, path), header, at.start, span{from, valueEnd(text, from)}})
+			keys = append(keys, entry{slices.Concat(header, path), header, at.start, span{from, valueEnd(text, from)}, remarksIn(n.Value())})
 		}
 	}
 	return headers, keys
+}
+
+// remarksIn tells whether there are comments in a value.
+func remarksIn(n *unstable.Node) bool {
+	for it := n.Children(); it.Next(); {
+		if inner := it.Node(); inner.Kind == unstable.Comment || remarksIn(inner) {
+			return true
+		}
+	}
+	return false
 }
 
 func keyOf(n *unstable.Node) (path []string, at span) {

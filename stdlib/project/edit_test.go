@@ -17,7 +17,7 @@ func TestSetLeavesTheRestAsItIs(t *testing.T) {
 	for _, c := range []struct{ name, text, path, value, want string }{
 		{"a value in its place, with what is behind it", "[defaults]\n  timeout = \"5m\"  # long\nretries = 1\n", "defaults.timeout", `"9m"`,
 			"[defaults]\n  timeout = \"9m\"  # long\nretries = 1\n"},
-		{"a list over lines, with brackets in comments and texts", "protected = [ # ] \"\n  \"a#]\", # b\n  'c',\n]   # end\n[sh]\n", "protected", `["x"]`,
+		{"a list over lines, with brackets and signs of comments in texts", "protected = [\n  \"a#]\",\n  'c # ] \"',\n]   # end\n[sh]\n", "protected", `["x"]`,
 			"protected = [\"x\"]   # end\n[sh]\n"},
 		{"a text over lines", "[agents.a]\ninstructions = \"\"\"\n# one\nkey = 2 ]\"\"\" # tail\nmodel = \"m\"\n", "agents.a.instructions", `"two"`,
 			"[agents.a]\ninstructions = \"two\" # tail\nmodel = \"m\"\n"},
@@ -49,6 +49,12 @@ func TestSetLeavesTheRestAsItIs(t *testing.T) {
 	_, err := project.Set([]byte("[tools]\na = { command = [\"x\"] }\n"), []string{"tools", "a", "timeout"}, `"1m"`)
 	if err == nil || !strings.Contains(err.Error(), "tools.a is written as one value, in line 2; change it there") {
 		t.Errorf("got %v, want an inline table refused", err)
+	}
+	for _, text := range []string{"[sh]\nallow = [ # ]\n \"go\"]\n", "[sh]\nallow = [\n \"go\", # to build\n]\n", "[sh]\nallow = [[\"go\" # x\n]]\n"} {
+		_, err = project.Set([]byte(text), []string{"sh", "allow"}, `["make"]`)
+		if err == nil || !strings.Contains(err.Error(), "there are comments within the value of sh.allow, which begins in line 2, and they would be lost; change it there") {
+			t.Errorf("%q: got %v, want comments kept", text, err)
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,7 +46,8 @@ func Commands(h Host) []*cobra.Command {
 		Use:   "set KEY VALUE | KEY=VALUE...",
 		Short: "Set a key of starling.toml, and leave all else in the file as it is",
 		Long: `Set a key of starling.toml, or several that need each other. A value is written as in TOML, or as a text without quotes; a list also as a,b.
-The file is only written if it is right afterwards. Comments, order and layout stay.`,
+The file is only written if it is right afterwards. Comments, order and layout stay; a list with comments in it is refused. Several at once do not
+lose what the others set.`,
 		Example: "  starling config set defaults.timeout 10m\n  starling config set agents.triager.backend=anthropic agents.triager.model=claude-opus-4-5\n  starling config set sh.allow go,git",
 		Args:    h.Operands(1, -1),
 		RunE:    h.withPlace(h.set),
@@ -241,29 +241,35 @@ func (h Host) set(p *place.Place, args []string) error {
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(p.Project)
+	var text []byte
+	err = sources.Edit(p.Project, func(before []byte) (_ []byte, err error) {
+		text, err = h.changed(p, before, pairs)
+		return text, err
+	})
 	if err != nil {
-		return runtime.Refusef(runtime.ErrUsage, "cannot read %s: %v", p.Project, runtime.Reason(err))
+		return err
 	}
+	return h.told(text, pairs)
+}
+
+// changed is the text of the file with the values set.
+func (h Host) changed(p *place.Place, text []byte, pairs [][2]string) ([]byte, error) {
 	b := &book{place: p, getenv: h.Getenv}
 	for i, pair := range pairs {
 		_, path, isTable, err := b.find(pair[0])
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case isTable:
-			return runtime.Refusef(runtime.ErrUsage, "config: %s is a table; name one of its keys", pair[0])
+			return nil, runtime.Refusef(runtime.ErrUsage, "config: %s is a table; name one of its keys", pair[0])
 		case len(path) == 1 && isOutside(path[0]):
-			return runtime.Refuse(runtime.ErrUsage, "starling config explain "+path[0]+" says where from", "config: %s is not set in %s", path[0], place.ProjectFile)
+			return nil, runtime.Refuse(runtime.ErrUsage, "starling config explain "+path[0]+" says where from", "config: %s is not set in %s", path[0], place.ProjectFile)
 		}
 		if text, err = setOne(text, path, pair[1], i == len(pairs)-1); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := sources.Replace(p.Project, text); err != nil {
-		return err
-	}
-	return h.told(text, pairs)
+	return text, nil
 }
 
 func isOutside(name string) bool {

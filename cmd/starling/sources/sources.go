@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"starling/lang"
 	"starling/lang/diagnostic"
 	"starling/runtime"
@@ -158,4 +160,53 @@ func Replace(path string, text []byte) error {
 		return runtime.Refusef(runtime.ErrUsage, "cannot write %s: %v", path, runtime.Reason(err))
 	}
 	return nil
+}
+
+// Edit puts in the place of a file what change makes of its text, and lets no other Edit of it come
+// between reading and writing: the second of two begins with what the first has written.
+func Edit(path string, change func(text []byte) ([]byte, error)) error {
+	f, err := locked(path)
+	if err != nil {
+		return runtime.Refusef(runtime.ErrUsage, "cannot read %s: %v", path, runtime.Reason(err))
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return runtime.Refusef(runtime.ErrUsage, "cannot read %s: %v", path, runtime.Reason(err))
+	}
+	if text, err = change(text); err != nil {
+		return err
+	}
+	return Replace(path, text)
+}
+
+// locked opens a file and locks it. One that another has replaced meanwhile is not the file any
+// more: its lock keeps nobody out.
+func locked(path string) (*os.File, error) {
+	for {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		for err = unix.EINTR; err == unix.EINTR; {
+			err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		}
+		if err == unix.ENOLCK || err == unix.EOPNOTSUPP {
+			return f, nil // a file system without locks; there is nothing better
+		}
+		var here, there os.FileInfo
+		if err == nil {
+			here, err = f.Stat()
+		}
+		if err == nil {
+			there, err = os.Stat(path)
+		}
+		if err == nil && os.SameFile(here, there) {
+			return f, nil
+		}
+		f.Close()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
 }
