@@ -32,13 +32,13 @@ func (r *reader) refold(run string, f *fact.Fold) error {
 	take := func(rec *journal.Record) error {
 		if rec.Seq > f.Seq {
 			f.Apply(rec)
+		} else {
+			f.Renew(rec)
 		}
 		return nil
 	}
-	if f.Seq == 0 {
-		if first, err := firstRecord(r.store, run); err == nil {
-			f.Apply(first) // also of a journal that was trimmed
-		}
+	if first, err := firstRecord(r.store, run); err == nil { // also of a journal that was trimmed
+		_ = take(first)
 	}
 	if err := r.kept(run, take); !errors.Is(err, runtime.ErrDamaged) {
 		return err

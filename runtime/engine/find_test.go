@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/engine"
+	"starling/runtime/fact"
 	"starling/runtime/filter"
 )
 
@@ -27,19 +29,20 @@ func finding(w *world) {
 		return effect.Reply{Value: starlark.None, Usage: usage}
 	})
 	const script = `
-def main(n, who = "", parts = []):
+def main(n, who = "", parts = [], note = None):
     for i in range(n):
         agent(who = "judge" if i % 2 else "smith")
     if n == 2:
         gate("g", options = ["yes"])
-    return {"n": n, "deep": {"ok": n > 1}, "names": ["a", who]}
+    return {"n": n, "deep": {"ok": n > 1}, "names": ["a", who], "empty": ""}
 `
 	for i := range 24 {
 		r := runtime.StartRequest{Script: "main.star", Bundle: bundle(w.t, script, nil), Labels: effect.Labels{"team": []string{"web", "db", "ops"}[i%3], "x.org/half": fmt.Sprint(i / 12)}}
 		if i%4 == 0 {
 			r.Script = fmt.Sprintf("audit@%d", i%8+1)
 		}
-		r.Inputs, _ = json.Marshal(map[string]any{"n": i % 4, "who": []string{"ann", "7", strings.Repeat("long ", 40)}[i%3], "parts": []any{i, map[string]any{"kind": "odd"}, 0.5}}) // plain data
+		note := []any{nil, "", "x", 0}[i%4]
+		r.Inputs, _ = json.Marshal(map[string]any{"n": i % 4, "who": []string{"ann", "7", strings.Repeat("long ", 40)}[i%3], "parts": []any{i, map[string]any{"kind": "odd"}, 0.5}, "note": note}) // plain data
 		run, err := w.engine.Start(w.ctx, r)
 		if err != nil {
 			w.t.Fatal(err)
@@ -74,6 +77,10 @@ var filters = map[string]int{
 	"input.parts = 5":                                 1,
 	"input.parts.kind = odd":                          24,
 	"input.parts = 0.5 and input.n = 1":               6,
+	"input.note = \"\"":                               6,
+	"input.note in (\"\", x)":                         12,
+	"input.note = \"\" and label.team = web":          2,
+	"output.empty = \"\"":                             18,
 	"output.deep.ok = true":                           6, // those of 2 wait
 	"output.n < 2":                                    12,
 	"output.names = ann":                              6,
@@ -153,7 +160,37 @@ func TestFiltersFindByTheIndex(t *testing.T) {
 		if len(keysOf(t, w.store, "e/f")) == 0 {
 			t.Error("the index was not made anew")
 		}
+
+		withoutEmpty(t, w)
+		check("a reader of what an earlier build kept", engine.NewReader(w.store.Reader(), environment(nothingDone), nil))
+		w.restart()
+		check("kept by an earlier build", w.engine)
 	})
+}
+
+// withoutEmpty leaves what runs are found by as a build did that knew no empty texts.
+func withoutEmpty(t *testing.T, w *world) {
+	t.Helper()
+	empty := func(f runtime.Fact) bool { return f.Value == "" }
+	for key := range keysOf(t, w.store, "F/") {
+		row, err := w.store.Get([]byte(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := fact.Read(slices.Clone(row))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, gone := range f.Entries(strings.TrimPrefix(key, "F/")) {
+			commit(t, w.store, runtime.Write{Key: gone})
+		}
+		f.Facts.Inputs, f.Facts.Output = slices.DeleteFunc(f.Facts.Inputs, empty), slices.DeleteFunc(f.Facts.Output, empty)
+		for _, row := range f.Anew(strings.TrimPrefix(key, "F/")) {
+			commit(t, w.store, row)
+		}
+	}
+	mark := binary.BigEndian.AppendUint64([]byte{4}, w.store.Info().Epoch)
+	commit(t, w.store, runtime.Write{Key: []byte("m/index"), Value: mark})
 }
 
 // A run goes on after a restart, and what it is found by with it; what is pruned leaves nothing.

@@ -26,7 +26,7 @@ import (
 const (
 	indexListed  = 1 // runs that have not ended, and open gates
 	indexDecided = 2 // decisions
-	indexFound   = 4 // what runs are found by; that of 3 had no parents
+	indexFound   = 5 // what runs are found by; that of 3 had no parents, that of 4 no empty texts
 
 	indexForm = indexFound
 )

@@ -62,6 +62,17 @@ func (f *Fold) Apply(r *journal.Record) {
 	f.Seq, f.changed = r.Seq, true
 }
 
+// Renew takes the values that a record has once more: builds before this one left out those that
+// are empty.
+func (f *Fold) Renew(r *journal.Record) {
+	switch r.Type {
+	case journal.RunStarted:
+		f.Facts.Inputs, f.changed = flatten(r.View().Raw("inputs")), true
+	case journal.RunCompleted:
+		f.Facts.Output, f.changed = flatten(r.View().Raw("output")), true
+	}
+}
+
 // asked notes an agent, and tells whether it is a new one.
 func (f *Fold) asked(name string) bool {
 	if name == "" || len(name) > runtime.MaxFact || f.agents[name] || len(f.agents) == runtime.MaxFacts {
@@ -131,24 +142,25 @@ func add(facts *[]runtime.Fact, path string, v starlark.Value) {
 			add(facts, path, e)
 		}
 	default:
-		one := runtime.Fact{Path: path, Value: text(v)}
-		if one.Value != "" && len(one.Value) <= runtime.MaxFact && utf8.ValidString(one.Value) && !slices.Contains(*facts, one) {
+		value, has := text(v)
+		one := runtime.Fact{Path: path, Value: value}
+		if has && len(one.Value) <= runtime.MaxFact && utf8.ValidString(one.Value) && !slices.Contains(*facts, one) {
 			*facts = append(*facts, one)
 		}
 	}
 }
 
-// text writes a value without parts, "" for what has no text.
-func text(v starlark.Value) string {
+// text writes a value without parts; None and what else has no text has none.
+func text(v starlark.Value) (string, bool) {
 	switch v := v.(type) {
 	case starlark.String:
-		return string(v)
+		return string(v), true
 	case starlark.Int:
-		return v.String()
+		return v.String(), true
 	case starlark.Float:
-		return strconv.FormatFloat(float64(v), 'g', -1, 64)
+		return strconv.FormatFloat(float64(v), 'g', -1, 64), true
 	case starlark.Bool:
-		return strconv.FormatBool(bool(v))
+		return strconv.FormatBool(bool(v)), true
 	}
-	return ""
+	return "", false
 }
