@@ -56,6 +56,28 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// Sunday is 0, 7 or its name, wherever crontab(5) allows a day. 5 July 2026 is a Sunday.
+func TestSundayIsSeven(t *testing.T) {
+	for seven, zero := range map[string]string{
+		"7": "0", "7-7": "sun", "5,7": "5,0", "6-7": "6,0", "0-7": "*", "1-7": "*", "fri-7": "5,6,0",
+		"1-7/2": "1,3,5,0", "2-7/3": "2,5", "Sun-7/7": "0", "mon-7/6": "1,0",
+	} {
+		got, want := read(t, runtime.Timetable{Cron: "30 7 * * " + seven}), read(t, runtime.Timetable{Cron: "30 7 * * " + zero})
+		for when, n := at(t, "2026-07-01T00:00:00Z"), 0; n < 15; n++ {
+			next := want.Next(when)
+			if is := got.Next(when); !is.Equal(next) {
+				t.Errorf("%s: after %s comes %s, want %s as of %s", seven, when, is, next, zero)
+			}
+			when = next
+		}
+	}
+	for _, day := range []string{"8", "7/2", "1-8", "7-1", "1-7/0", "1-7/x", "x-7", "-7", "17", "9-7"} {
+		if _, err := schedule.Read("n", runtime.Timetable{Cron: "30 7 * * " + day}, at(t, "2026-01-01T00:00:00Z")); err == nil {
+			t.Errorf("%s is no day, and was taken", day)
+		}
+	}
+}
+
 func TestRefused(t *testing.T) {
 	for want, table := range map[string]runtime.Timetable{
 		`got cron "" and every 0s, want one of them`:            {},

@@ -134,6 +134,10 @@ func (v *testVerb) read() (err error) {
 	if v.bounds.Memory, err = parseSize("--memory", v.memory); err != nil {
 		return err
 	}
+	if ci, _ := v.getenv("CI"); v.update && ci != "" {
+		return usage("update them where you review what has changed, commit them, and have CI compare; CI= starling test --update writes them all the same",
+			"test: --update writes snapshots, and nothing is written where CI is set (CI=%s)", ci)
+	}
 	return v.pace.Check(v.getenv)
 }
 
