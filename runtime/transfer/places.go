@@ -1,7 +1,9 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
+	"path/filepath"
 
 	"starling/runtime/badger"
 	"starling/runtime/postgres"
@@ -28,6 +30,31 @@ func (f Folder) Open(context.Context) (Store, error) {
 // Retire implements Place.
 func (f Folder) Retire(_ context.Context, sequence uint64, to string) error {
 	return badger.Retire(string(f), sequence, to)
+}
+
+// overlaps tells whether another place is this folder, or one of the two is within the other,
+// whatever links lead there.
+func (f Folder) overlaps(other Place) bool {
+	to, ok := other.(Folder)
+	if !ok || f == to {
+		return false // of one name: there is a better word for it
+	}
+	a, b := resolved(string(f)), resolved(string(to))
+	return within(a, b) || within(b, a)
+}
+
+func within(path, folder string) bool {
+	rest, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rest)
+}
+
+// resolved is a path without links, as far as there is something.
+func resolved(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if up := filepath.Dir(path); err != nil && up != path {
+		return filepath.Join(resolved(up), filepath.Base(path))
+	}
+	return cmp.Or(real, path)
 }
 
 // Database is a store at the address of a PostgreSQL database, with its secrets.

@@ -59,6 +59,8 @@ type Report struct {
 	Bytes int64 `json:"bytes"` // of keys and values
 	// Back tells that a move was taken back: nothing was copied.
 	Back bool `json:"back,omitempty"`
+	// Already tells that the whole store was moved there before: nothing was copied.
+	Already bool `json:"already,omitempty"`
 }
 
 // Unfinished refuses a store that a move has not filled yet, or not wholly.
@@ -87,6 +89,9 @@ func markOf(s runtime.Store) (*copied, error) {
 
 // Move moves the store of one place to another.
 func Move(ctx context.Context, from, to Place) (*Report, error) {
+	if a, ok := from.(Folder); ok && a.overlaps(to) {
+		return nil, runtime.Refuse(runtime.ErrUsage, "name a folder of its own, or a database", "%s and %s lie one in the other, or are one folder", from.Name(), to.Name())
+	}
 	movedFrom, err := from.State(ctx)
 	if err != nil {
 		return nil, err
@@ -115,6 +120,9 @@ func fill(ctx context.Context, from, to Place, again bool) (r *Report, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, next.Close()) }()
+	if m, err := markOf(next); err == nil && again && m != nil && m.Whole && m.From == from.Name() {
+		return &Report{Already: true}, nil
+	}
 	begun, err := vacant(next, to.Name(), from.Name())
 	switch {
 	case err != nil:

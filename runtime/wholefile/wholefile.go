@@ -29,6 +29,27 @@ func Create(path string, fill func(io.Writer) error) error {
 // Replace is Create, but a file that is there gives way to the new one.
 func Replace(path string, fill func(io.Writer) error) error { return write(path, os.Rename, fill) }
 
+// Put is Replace for a path that somebody has named: links are followed and stay, and what is no
+// file, such as a pipe or a device, is written to as it is, for to put a file in its place would
+// take it away from everybody else.
+func Put(path string, fill func(io.Writer) error) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Replace(path, fill) // of which the folder may be there
+	}
+	if info.Mode().IsRegular() {
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return err
+		}
+		return Replace(path, fill)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0) // a folder is refused
+	if err != nil {
+		return err
+	}
+	return errors.Join(fill(f), f.Close())
+}
+
 func write(path string, settle func(from, to string) error, fill func(io.Writer) error) error {
 	clean(path)
 	dir, base := filepath.Split(path)

@@ -79,6 +79,37 @@ func TestFailureLeavesNothing(t *testing.T) {
 	wantFiles(t, dir, "a")
 }
 
+// Put writes to what a path leads to: a link stays one, and so does a pipe.
+func TestPutLeavesWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	real, link, pipe := filepath.Join(dir, "a"), filepath.Join(dir, "link"), filepath.Join(dir, "pipe")
+	if err := errors.Join(Put(real, text("one")), os.Symlink("a", link), Put(link, text("two")), unix.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(link); to != "a" {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	if got, _ := os.ReadFile(real); string(got) != "two" {
+		t.Errorf("it holds %q", got)
+	}
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // both ends, so that neither waits for the other
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := Put(pipe, text("three")); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 5)
+	if _, err := io.ReadFull(reader, got); string(got) != "three" {
+		t.Errorf("the pipe gave %q, %v", got, err)
+	}
+	if err := Put(dir, text("four")); !errors.Is(err, unix.EISDIR) {
+		t.Errorf("a folder: %v", err)
+	}
+	wantFiles(t, dir, "a", "link", "pipe")
+}
+
 // What a killed writer has left is removed by the next one; what somebody is writing, and what only
 // looks like it, is not.
 func TestNextWriterCleans(t *testing.T) {

@@ -52,7 +52,7 @@ func (v *exportVerb) export(ctx context.Context, run, out string) error {
 		_, err = v.stdout.Raw().Write(file)
 		return err
 	}
-	err = wholefile.Replace(out, func(w io.Writer) error {
+	err = wholefile.Put(out, func(w io.Writer) error {
 		_, err := w.Write(file)
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/place"
 	"starling/runtime"
 	"starling/runtime/postgres"
 	"starling/runtime/transfer"
@@ -28,7 +29,8 @@ func copyCommand(c *call) *cobra.Command {
 		Short: "Move the store to another place, a folder or a database",
 		Long: `Move the store to another place, a folder or a database: postgres://USER@HOST/NAME. Nobody may own either meanwhile.
 
-The old store then refuses to open, naming the new one. What was interrupted is repeated with the same command. With TO FROM the move is
+The old store then refuses to open, naming the new one. What was interrupted is repeated with the same command,
+which says so where nothing is left to do. With TO FROM the move is
 taken back, as long as nothing was committed to the new store.`,
 		Example: "  starling store copy .starling postgres://starling@db.example.org/starling",
 		Args:    operands(2, 2),
@@ -42,6 +44,9 @@ func (v *storeVerb) copy(ctx context.Context, from, to string) error {
 	if v.serverFlag != "" {
 		return usage("", "store copy works on this machine")
 	}
+	if err := cmp.Or(place.Scheme(from), place.Scheme(to)); err != nil {
+		return err
+	}
 	a, b := v.placeOf(from), v.placeOf(to)
 	r, err := transfer.Move(ctx, a, b)
 	switch {
@@ -52,6 +57,9 @@ func (v *storeVerb) copy(ctx context.Context, from, to string) error {
 		return err
 	case v.json:
 		return v.answerJSON(movedDocument{runtime.Schema, a.Name(), b.Name(), r})
+	case r.Already:
+		v.print("%s: %s was moved there before; nothing is left to do", b.Name(), a.Name())
+		return nil
 	case r.Back:
 		v.print("%s: taken back; nothing was committed to %s", b.Name(), a.Name())
 		return nil

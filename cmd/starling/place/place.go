@@ -80,6 +80,9 @@ func Find(ctx context.Context, asked string, getenv func(string) (string, bool))
 	if p.Project != "" {
 		p.Err = p.read(ctx, asked == "", getenv)
 	}
+	if err := Scheme(asked); err != nil {
+		p.Err, asked = err, ""
+	}
 	if postgres.IsAddress(asked) {
 		p.Database = asked
 	}
@@ -89,6 +92,20 @@ func Find(ctx context.Context, asked string, getenv func(string) (string, bool))
 	}
 	p.Store, err = filepath.Abs(cmp.Or(asked, filepath.Join(p.Root, StoreFolder)))
 	return p, err
+}
+
+// Scheme refuses a store whose name begins as an address does, but as none that there is: a folder
+// of that name is not what was meant. What is behind the scheme may be a secret.
+func Scheme(store string) error {
+	scheme, _, is := strings.Cut(store, "://")
+	if !is || postgres.IsAddress(store) || strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+.-") != "" {
+		return nil
+	}
+	help := "postgres://USER@HOST:5432/DATABASE, or the path of a folder"
+	if scheme == "http" || scheme == "https" {
+		help += "; --server URL asks another machine"
+	}
+	return runtime.Refuse(runtime.ErrUsage, help, "the store: got an address that begins with %s://, want postgres://, postgresql:// or a folder", scheme)
 }
 
 // read reads what the project says of its store. A file that cannot be read says nothing, unless it
