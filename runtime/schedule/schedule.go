@@ -67,8 +67,8 @@ func Read(name string, t runtime.Timetable, anchor time.Time) (*Times, error) {
 	return out, nil
 }
 
-// sundays is a cron expression in which Sunday is 0 where it was 7, which crontab(5) allows, also as
-// the end of a range.
+// sundays is a cron expression in which Sunday is 0 where it was 7, which crontab(5) allows, also
+// as the end of a range.
 func sundays(text string) string {
 	fields := strings.Fields(text)
 	if len(fields) != 5 || !strings.Contains(fields[4], "7") {
