@@ -35,6 +35,8 @@ func (a *analysis) alwaysTrue(e syntax.Expr, w *flow) {
 	case *syntax.IndexExpr, *syntax.DotExpr:
 		if dot, ok := unparen(e).(*syntax.DotExpr); ok && dot.Name.Name == "ok" {
 			a.raised(dot, w)
+		} else if ok && dot.Name.Name == "timed_out" {
+			a.late(dot, w)
 		}
 		if listed := a.listed(e, w); listed != nil {
 			a.warn("no_truth", e, diagnostic.Diagnostic{Message: "this is true whatever it says", Got: oneOf(listed),
@@ -63,6 +65,22 @@ func (a *analysis) raised(e *syntax.DotExpr, w *flow) {
 	}
 	a.warn("no_truth", e, diagnostic.Diagnostic{Message: "a failure raises where the agent is asked, so that this is false only of an agent that says it is blocked",
 		Note: a.origin(e.X, x), Hint: `add on_error = "return" to have failures given back`})
+}
+
+// late: a condition asks whether nobody has answered in time, and a gate that nobody answers
+// raises.
+func (a *analysis) late(e *syntax.DotExpr, w *flow) {
+	x := a.quietly(e.X, w)
+	for _, at := range x.atoms {
+		if !at.recordOf("Decision") || !at.obj.raises || a.fn == nil || at.obj.home != a.fn.region {
+			return // who is given a Decision does not know how it was asked for
+		}
+	}
+	if x.known() {
+		a.warn("no_truth", e, diagnostic.Diagnostic{
+			Message: "this is never true: at its deadline the gate raises", Note: a.origin(e.X, x),
+			Hint: `add on_timeout = "return" to the gate`})
+	}
 }
 
 // written: x == "a" or "b" asks of the second text whether it is empty. It tells whether it said

@@ -1,10 +1,13 @@
 package infer
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"go.starlark.net/syntax"
 
+	"starling/lang/diagnostic"
 	"starling/lang/effect"
 )
 
@@ -31,6 +34,10 @@ func (a *analysis) builtin(o *object, g *arguments, w *flow) (t Type, ok, return
 		return unknown, true, true
 	}
 	t = a.readCall(b, o.path, g, args, Type{})
+	if n := groups(args["pattern"].typ); o.path == "re.findall" && n >= 0 {
+		t = a.foundAll(g.call, n)
+	}
+	a.encodedTwice(o, args["json"], w)
 	if o.path == "memory.vars.get" || o.path == "memory.project.get" {
 		return a.remembered(o.path, args, g), true, true
 	}
@@ -38,6 +45,41 @@ func (a *analysis) builtin(o *object, g *arguments, w *flow) (t Type, ok, return
 		t = join(t.filter(func(at atom) bool { return at.kind != none }), noneOf(a.optionalNone(g.call, nil, o.path+" gives None where nothing matches")))
 	}
 	return t, true, true
+}
+
+// groups is how many groups a pattern has that stands in the text, -1 where it is not known.
+func groups(pattern Type) int {
+	at, ok := pattern.only()
+	if !ok || at.kind != text || !at.exact {
+		return -1
+	}
+	re, err := regexp.Compile(at.lit)
+	if err != nil {
+		return -1
+	}
+	return re.NumSubexp()
+}
+
+// foundAll is what re.findall gives: texts, or tuples of them where there are several groups.
+func (a *analysis) foundAll(call *syntax.CallExpr, groups int) Type {
+	elem := anyText
+	if groups > 1 {
+		elem = a.tupleOf(call, "groups", slices.Repeat([]Type{anyText}, groups))
+	}
+	o := a.object(list, call, "found")
+	a.put(o, elem)
+	return made(o)
+}
+
+// encodedTwice: what is sent as JSON is encoded already.
+func (a *analysis) encodedTwice(o *object, x argument, w *flow) {
+	call, ok := unparenNode(x.node).(*syntax.CallExpr)
+	if !ok || !strings.HasPrefix(o.path, "http.") || !a.saying {
+		return
+	}
+	if at, ok := a.quietly(call.Fn, w).only(); ok && at.kind == builtin && at.obj.path == "json.encode" {
+		a.warn("bad_type", x.node, diagnostic.Diagnostic{Message: o.path + ": json is encoded here, and once more as it is sent", Hint: "give the value itself, or the text as body"})
+	}
 }
 
 // readCall is what the table says that a call gives.
@@ -128,6 +170,7 @@ func (a *analysis) handOver(o *object, b *effect.Builtin, g *arguments, args bou
 
 // admitted says what a builtin does not take.
 func (a *analysis) admitted(o *object, b *effect.Builtin, g *arguments, args bound) {
+	a.unknownNames(o, b, g)
 	for i := range b.Params {
 		p := &b.Params[i]
 		if x, ok := args[p.Name]; ok {
@@ -140,6 +183,27 @@ func (a *analysis) admitted(o *object, b *effect.Builtin, g *arguments, args bou
 			for _, x := range g.list[min(i, len(g.list)):] {
 				a.admit(o, p, x, g)
 			}
+		}
+	}
+}
+
+// unknownNames: a dict behind ** has a name that no parameter has.
+func (a *analysis) unknownNames(o *object, b *effect.Builtin, g *arguments) {
+	var known []string
+	for _, p := range b.Params {
+		if p.Keywords {
+			return
+		}
+		if !p.Variadic && !p.Positional {
+			known = append(known, p.Name)
+		}
+	}
+	for _, name := range g.spread {
+		if !contains(known, name) && !g.either {
+			x := g.named[name]
+			a.report("unknown_keyword", x.node, g.call, diagnostic.Diagnostic{
+				Message: o.path + ": unexpected keyword argument " + quote(name), Hint: diagnostic.Meant(name, known),
+				Note: a.origin(x.node, x.typ)})
 		}
 	}
 }

@@ -19,9 +19,10 @@ type arguments struct {
 	list   []argument
 	named  map[string]argument
 	order  []string
-	star   *Type // elements of *args
-	others *Type // the dict of **kwargs
-	either bool  // what is called is one of several
+	star   *Type    // elements of *args
+	others *Type    // the dict of **kwargs
+	either bool     // what is called is one of several
+	spread []string // the names that a dict behind ** has
 }
 
 // loose tells whether what is passed is known only in part.
@@ -133,7 +134,10 @@ func (a *analysis) arguments(e *syntax.CallExpr, w *flow) *arguments {
 				g.star = &t
 			case syntax.STARSTAR:
 				t := a.expr(x.X, w)
-				g.others = &t
+				// Of one that stands in the call the checks of the text speak.
+				if _, written := unparen(x.X).(*syntax.DictExpr); written || !g.spreads(t, x.X) {
+					g.others = &t
+				}
 			default:
 				g.list = append(g.list, argument{a.expr(x, w), x})
 			}
@@ -142,6 +146,24 @@ func (a *analysis) arguments(e *syntax.CallExpr, w *flow) *arguments {
 		}
 	}
 	return g
+}
+
+// spreads passes what a dict behind ** has, where that is known for certain.
+func (g *arguments) spreads(t Type, at syntax.Expr) bool {
+	d, ok := t.only()
+	if !ok || d.kind != dict || d.obj.lent || d.obj.loses || d.obj.shaped != nil || !d.obj.key.empty() {
+		return false
+	}
+	for _, k := range d.obj.order {
+		if !d.obj.fields[k].must {
+			return false
+		}
+	}
+	for _, k := range d.obj.order {
+		g.name(k, argument{d.obj.fields[k].typ, at})
+	}
+	g.spread = d.obj.order
+	return true
 }
 
 func (g *arguments) name(name string, x argument) {

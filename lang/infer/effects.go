@@ -474,6 +474,8 @@ func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Ty
 	if options, given := args["options"]; !g.loose() && (!given || len(displayed(unparenNode(options.node))) == 0 && onlyKind(options.typ, list) && a.barren(options.typ) && elementsOf(options.typ).empty()) {
 		choice = noneOf(a.optionalNone(g.call, nil, freeForm))
 	}
+	_, falls := args["fallback"]
+	d.raises = !falls && a.defaulted(args, "on_timeout", "fail") && !g.loose()
 	late := noneOf(a.optionalNone(g.call, nil, noAnswer))
 	if !a.defaulted(args, "on_timeout", "fail") {
 		choice = join(choice, late)

@@ -23,8 +23,7 @@ func (a *analysis) hidden(e *syntax.DotExpr) {
 	if !ok || variable(id) == nil || !a.saying || a.fn == nil || len(a.fn.mentioned(id)) == 0 {
 		return // only a parameter may have the name by chance
 	}
-	m, ok := a.world.Names[id.Name].(*starlarkstruct.Module)
-	if !ok || m.Members[e.Name.Name] == nil {
+	if !a.hides(id, e.Name.Name) {
 		return
 	}
 	for _, has := range methods() {
@@ -33,6 +32,12 @@ func (a *analysis) hidden(e *syntax.DotExpr) {
 		}
 	}
 	a.warn("unknown_attribute", e.X, diagnostic.Diagnostic{Message: id.Name + " is a variable here, and hides the module " + id.Name, Hint: "give the variable another name"})
+}
+
+// hides tells whether a variable has the name of a module that has the attribute.
+func (a *analysis) hides(id *syntax.Ident, attribute string) bool {
+	m, ok := a.world.Names[id.Name].(*starlarkstruct.Module)
+	return ok && variable(id) != nil && m.Members[attribute] != nil
 }
 
 // Known tells whether the type says all that can be seen at the place.

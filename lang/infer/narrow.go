@@ -26,10 +26,15 @@ func (a *analysis) narrowed(e syntax.Expr, t Type, w *flow) (yes, no *flow) {
 	return yes, no
 }
 
-// replied narrows by r.ok and d.timed_out: a Result that is ok has the reply that its contract
-// says, and a Decision that came in time what was answered.
+// replied narrows by r.ok, r and d.timed_out: a Result that is ok, as one that is true is, has the
+// reply that its contract says, and a Decision that came in time what was answered.
 func (a *analysis) replied(e syntax.Expr, yes, no *flow) {
 	dot, ok := unparen(e).(*syntax.DotExpr)
+	if at, one := a.quietly(e, yes).only(); one && at.recordOf("Result") {
+		place := end(e)
+		dot = &syntax.DotExpr{X: e, Dot: place, NamePos: place, Name: &syntax.Ident{Name: "ok", NamePos: place}}
+		ok = true
+	}
 	if !ok {
 		return
 	}

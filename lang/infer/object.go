@@ -45,7 +45,7 @@ type object struct {
 	why    string          // of None
 	firm   bool            // of None: it is among what may be anything else, too
 	status string          // of a reply: how it may end
-	raises bool            // of a reply: a failure raises, so that there is none
+	raises bool            // of a reply: a failure raises, so that there is none; so does a deadline of a Decision
 }
 
 // field is an entry under a known key, or a field of a record.

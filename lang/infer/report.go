@@ -113,6 +113,12 @@ func (a *analysis) noAttribute(e *syntax.DotExpr, x Type) {
 		what = "JSON value"
 	}
 	name := e.Name.Name
+	if id, ok := unparen(e.X).(*syntax.Ident); ok && a.hides(id, name) {
+		a.report("unknown_attribute", e.X, e, diagnostic.Diagnostic{
+			Message: id.Name + " is a variable here, and hides the module " + id.Name, Note: a.origin(e.X, x),
+			Hint: "give the variable another name"})
+		return
+	}
 	a.report("unknown_attribute", e.Name, e, diagnostic.Diagnostic{Message: what + " has no ." + name,
 		Hint: cmp.Or(attributeHint(x, name), diagnostic.Meant(name, has), attributesOf(what, has)), Note: a.origin(e.X, x),
 		Fix: readElsewhere(e, x.atoms[0])})
