@@ -107,7 +107,7 @@ func (s *story) apart(most int) int {
 	case *everyCommit:
 		return 1
 	case s.Toy:
-		return 64
+		return 128
 	case s.Servers:
 		return 12
 	}
