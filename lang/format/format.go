@@ -84,7 +84,7 @@ func settle(name string, source []byte, tree *syntax.File) ([]byte, error) {
 		had := lines
 		lines = bytes.Count(source, []byte("\n"))
 		broken := breakLong(source, tree)
-		if broken == nil || lines == had { // the printer has put together again what was broken
+		if broken == nil || lines <= had { // the printer has put together again what was broken
 			return source, nil
 		}
 		if source, tree, err = reread(name, broken); err != nil {

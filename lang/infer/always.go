@@ -49,13 +49,8 @@ func (a *analysis) alwaysTrue(e syntax.Expr, w *flow) {
 // that says that it is blocked, or was stopped, gives one that is not; a file that speaks of these
 // knows.
 func (a *analysis) raised(e *syntax.DotExpr, w *flow) {
-	x := a.quietly(e.X, w)
-	for _, at := range x.atoms {
-		if !at.recordOf("Result") || !at.obj.raises || a.fn == nil || at.obj.home != a.fn.region {
-			return // who is given a reply does not know how it was asked for
-		}
-	}
-	if !x.known() || strings.HasPrefix(a.file.Name, library) {
+	x, ok := a.raising(e.X, "Result", w)
+	if !ok || strings.HasPrefix(a.file.Name, library) {
 		return
 	}
 	for _, word := range []string{"blocked", "stopped", ".note"} {
@@ -67,16 +62,22 @@ func (a *analysis) raised(e *syntax.DotExpr, w *flow) {
 		Note: a.origin(e.X, x), Hint: `add on_error = "return" to have failures given back`})
 }
 
+// raising is the type of what was asked for here, in this function, so that a failure raises: who is
+// given it does not know that.
+func (a *analysis) raising(e syntax.Expr, record string, w *flow) (x Type, ok bool) {
+	x = a.quietly(e, w)
+	for _, at := range x.atoms {
+		if !at.recordOf(record) || !at.obj.raises || a.fn == nil || at.obj.home != a.fn.region {
+			return x, false
+		}
+	}
+	return x, x.known()
+}
+
 // late: a condition asks whether nobody has answered in time, and a gate that nobody answers
 // raises.
 func (a *analysis) late(e *syntax.DotExpr, w *flow) {
-	x := a.quietly(e.X, w)
-	for _, at := range x.atoms {
-		if !at.recordOf("Decision") || !at.obj.raises || a.fn == nil || at.obj.home != a.fn.region {
-			return // who is given a Decision does not know how it was asked for
-		}
-	}
-	if x.known() {
+	if x, ok := a.raising(e.X, "Decision", w); ok {
 		a.warn("no_truth", e, diagnostic.Diagnostic{
 			Message: "this is never true: at its deadline the gate raises", Note: a.origin(e.X, x),
 			Hint: `add on_timeout = "return" to the gate`})

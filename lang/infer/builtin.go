@@ -34,9 +34,6 @@ func (a *analysis) builtin(o *object, g *arguments, w *flow) (t Type, ok, return
 		return unknown, true, true
 	}
 	t = a.readCall(b, o.path, g, args, Type{})
-	if n := groups(args["pattern"].typ); o.path == "re.findall" && n >= 0 {
-		t = a.foundAll(g.call, n)
-	}
 	a.encodedTwice(o, args["json"], w)
 	if o.path == "memory.vars.get" || o.path == "memory.project.get" {
 		return a.remembered(o.path, args, g), true, true
@@ -60,21 +57,28 @@ func groups(pattern Type) int {
 	return re.NumSubexp()
 }
 
-// foundAll is what re.findall gives: texts, or tuples of them where there are several groups.
-func (a *analysis) foundAll(call *syntax.CallExpr, groups int) Type {
-	elem := anyText
-	if groups > 1 {
-		elem = a.tupleOf(call, "groups", slices.Repeat([]Type{anyText}, groups))
+// findall is what re.findall gives: texts, or tuples of them where there are several groups.
+func (a *analysis) findall(b *effect.Builtin, g *arguments, args bound, _ *flow) Type {
+	n := groups(args["pattern"].typ)
+	if n < 0 {
+		return a.readCall(b, "re.findall", g, args, Type{})
 	}
-	o := a.object(list, call, "found")
+	elem := anyText
+	if n > 1 {
+		elem = a.tupleOf(g.call, "groups", slices.Repeat([]Type{anyText}, n))
+	}
+	o := a.object(list, g.call, "found")
 	a.put(o, elem)
 	return made(o)
 }
 
 // encodedTwice: what is sent as JSON is encoded already.
 func (a *analysis) encodedTwice(o *object, x argument, w *flow) {
+	if !a.saying || !strings.HasPrefix(o.path, "http.") {
+		return
+	}
 	call, ok := unparenNode(x.node).(*syntax.CallExpr)
-	if !ok || !strings.HasPrefix(o.path, "http.") || !a.saying {
+	if !ok {
 		return
 	}
 	if at, ok := a.quietly(call.Fn, w).only(); ok && at.kind == builtin && at.obj.path == "json.encode" {
@@ -289,6 +293,8 @@ func specialOf(path string) special {
 		return (*analysis).parallel
 	case "queue.take":
 		return (*analysis).take
+	case "re.findall":
+		return (*analysis).findall
 	case "role":
 		return (*analysis).role
 	case "run":

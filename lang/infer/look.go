@@ -51,7 +51,7 @@ var answers = []string{"output", "value", "payload", "choice"}
 func (a *analysis) lookAt(e syntax.Expr, root *syntax.Ident, path string, w *flow) {
 	a.lookedHere(e, root, path)
 	if i := strings.LastIndexByte(path, '['); i >= 0 {
-		a.sorted[path[i:]] = true
+		a.chosenBy[path[i:]] = true
 	}
 	apart := a.chooses() || a.aliased[root]
 	if apart {
@@ -130,7 +130,7 @@ func (a *analysis) alias(lhs, rhs syntax.Expr) {
 
 // lookedFor tells whether a condition looks at what a warning says may be missing.
 func (a *analysis) lookedFor(p optional) bool {
-	if i := strings.LastIndexByte(p.path, '['); i >= 0 && p.finding.Diagnostic.Kind == "missing_key" && a.sorted[p.path[i:]] {
+	if i := strings.LastIndexByte(p.path, '['); i >= 0 && p.finding.Diagnostic.Kind == "missing_key" && a.chosenBy[p.path[i:]] {
 		return true // elements were chosen by it, under whatever name
 	}
 	return p.finding.missing != nil && a.chosen[p.finding.missing] || p.root != nil && a.lookedAt(p)

@@ -31,7 +31,12 @@ func (a *analysis) hidden(e *syntax.DotExpr) {
 			return
 		}
 	}
-	a.warn("unknown_attribute", e.X, diagnostic.Diagnostic{Message: id.Name + " is a variable here, and hides the module " + id.Name, Hint: "give the variable another name"})
+	a.warn("unknown_attribute", e.X, hiding(id.Name))
+}
+
+func hiding(module string) diagnostic.Diagnostic {
+	return diagnostic.Diagnostic{
+		Message: module + " is a variable here, and hides the module " + module, Hint: "give the variable another name"}
 }
 
 // hides tells whether a variable has the name of a module that has the attribute.

@@ -21,16 +21,16 @@ func (a *analysis) narrowed(e syntax.Expr, t Type, w *flow) (yes, no *flow) {
 	default:
 		a.restrict(e, yes, Type.truthy)
 		a.restrict(e, no, Type.falsy)
-		a.replied(e, yes, no)
+		a.replied(e, t, yes, no)
 	}
 	return yes, no
 }
 
 // replied narrows by r.ok, r and d.timed_out: a Result that is ok, as one that is true is, has the
-// reply that its contract says, and a Decision that came in time what was answered.
-func (a *analysis) replied(e syntax.Expr, yes, no *flow) {
+// reply that its contract says, and a Decision that came in time what was answered. t is its type.
+func (a *analysis) replied(e syntax.Expr, t Type, yes, no *flow) {
 	dot, ok := unparen(e).(*syntax.DotExpr)
-	if at, one := a.quietly(e, yes).only(); one && at.recordOf("Result") {
+	if at, one := t.only(); one && at.recordOf("Result") {
 		place := end(e)
 		dot = &syntax.DotExpr{X: e, Dot: place, NamePos: place, Name: &syntax.Ident{Name: "ok", NamePos: place}}
 		ok = true

@@ -114,9 +114,9 @@ func (a *analysis) noAttribute(e *syntax.DotExpr, x Type) {
 	}
 	name := e.Name.Name
 	if id, ok := unparen(e.X).(*syntax.Ident); ok && a.hides(id, name) {
-		a.report("unknown_attribute", e.X, e, diagnostic.Diagnostic{
-			Message: id.Name + " is a variable here, and hides the module " + id.Name, Note: a.origin(e.X, x),
-			Hint: "give the variable another name"})
+		d := hiding(id.Name)
+		d.Note = a.origin(e.X, x)
+		a.report("unknown_attribute", e.X, e, d)
 		return
 	}
 	a.report("unknown_attribute", e.Name, e, diagnostic.Diagnostic{Message: what + " has no ." + name,
