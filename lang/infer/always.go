@@ -62,8 +62,8 @@ func (a *analysis) raised(e *syntax.DotExpr, w *flow) {
 		Note: a.origin(e.X, x), Hint: `add on_error = "return" to have failures given back`})
 }
 
-// raising is the type of what was asked for here, in this function, so that a failure raises: who is
-// given it does not know that.
+// raising is the type of what was asked for here, in this function, so that a failure raises: who
+// is given it does not know that.
 func (a *analysis) raising(e syntax.Expr, record string, w *flow) (x Type, ok bool) {
 	x = a.quietly(e, w)
 	for _, at := range x.atoms {
