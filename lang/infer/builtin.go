@@ -89,9 +89,9 @@ func (a *analysis) encodedTwice(o *object, x argument, w *flow) {
 // readCall is what the table says that a call gives.
 func (a *analysis) readCall(b *effect.Builtin, path string, g *arguments, args bound, recv Type) Type {
 	n := a.notation(b.Result)
-	var of letters
+	var of *letters
 	if n.calls {
-		of = a.letters(b, g, args, recv)
+		of = lettersOf(b, g, args, recv)
 	}
 	return a.read(n, g.call, path, of)
 }
@@ -107,45 +107,84 @@ func (g *arguments) written() bool {
 	return true
 }
 
-// letters are what the letters of a result stand for in a call.
-func (a *analysis) letters(b *effect.Builtin, g *arguments, args bound, recv Type) letters {
-	l := letters{"D": noneType, "X": unknown, "E": Type{}}
+// letters are what the letters of a result stand for in a call. Each is worked out where it is
+// asked for: the values of a large dict are many.
+type letters struct {
+	g           *arguments
+	first       *argument // what is given for the first parameter, nil for nothing
+	named       bool      // by the name of the parameter
+	alternative Type      // for what is not found
+	recv        Type
+}
+
+func lettersOf(b *effect.Builtin, g *arguments, args bound, recv Type) *letters {
+	l := &letters{g: g, recv: recv, alternative: noneType}
 	if len(g.list) > 0 {
-		l["X"] = g.list[0].typ
-		l["E"] = elementsOf(g.list[0].typ)
+		l.first = &g.list[0]
 	}
 	if x, ok := args["default"]; ok {
-		l["D"] = x.typ
-	}
-	if g.loose() {
-		l["X"], l["E"], l["D"] = unknown, join(l["E"], unknown), join(l["D"], unknown)
+		l.alternative = x.typ
 	}
 	if len(b.Params) > 0 && !b.Params[0].Positional {
 		if x, ok := args[b.Params[0].Name]; ok {
-			l["X"], l["E"] = x.typ, elementsOf(x.typ)
+			l.first, l.named = &x, true
 		}
 	}
-	l["T"], l["K"], l["V"] = elementsOf(recv), elementsOf(recv), valuesOf(recv)
 	return l
 }
 
+// of is what a word stands for if it is a letter.
+func (l *letters) of(word string) (Type, bool) {
+	if l == nil {
+		return Type{}, false
+	}
+	loose := l.g.loose()
+	switch word {
+	case "D":
+		return l.orAnything(l.alternative, loose), true
+	case "X":
+		if l.first == nil || loose && !l.named {
+			return unknown, true
+		}
+		return l.first.typ, true
+	case "E":
+		if l.first == nil {
+			return l.orAnything(Type{}, loose), true
+		}
+		return l.orAnything(elementsOf(l.first.typ), loose && !l.named), true
+	case "T", "K":
+		return elementsOf(l.recv), true
+	case "V":
+		return valuesOf(l.recv), true
+	}
+	return Type{}, false
+}
+
+// orAnything is a type, or anything where what is given is not known by its place.
+func (l *letters) orAnything(t Type, loose bool) Type {
+	if loose {
+		return join(t, unknown)
+	}
+	return t
+}
+
 func elementsOf(t Type) Type {
-	out := Type{any: t.any}
+	out := union{all: Type{any: t.any}}
 	for _, at := range t.atoms {
 		u, _ := at.through()
-		out = join(out, u)
+		out.add(u)
 	}
-	return out
+	return out.all
 }
 
 func valuesOf(t Type) Type {
-	out := Type{any: t.any}
+	out := union{all: Type{any: t.any}}
 	for _, at := range t.atoms {
 		if at.kind == dict {
-			out = join(out, at.obj.values())
+			at.obj.addValues(&out)
 		}
 	}
-	return out
+	return out.all
 }
 
 // handOver notes what a builtin may keep or call.
@@ -458,8 +497,8 @@ func (a *analysis) method(o *object, g *arguments) Type {
 	case "dict.get":
 		return a.get(o, g, args)
 	case "dict.pop", "dict.setdefault":
-		l := a.letters(b, g, args, o.recv)
-		return join(a.keyed(o, g, l["V"]), l["D"])
+		l := lettersOf(b, g, args, o.recv)
+		return join(a.keyed(o, g, valuesOf(o.recv)), l.orAnything(l.alternative, g.loose()))
 	}
 	if b.Result == "None" {
 		return noneOf(a.optionalNone(g.call, nil, "."+o.name+" changes what it is called on, and gives None"))

@@ -134,11 +134,8 @@ func (p *notationReader) fields() *notation {
 	return n
 }
 
-// letters are what the letters of a notation stand for in a call.
-type letters map[string]Type
-
 // read is the type that a notation stands for; what it makes is made at the node.
-func (a *analysis) read(n *notation, at syntax.Node, part string, of letters) Type {
+func (a *analysis) read(n *notation, at syntax.Node, part string, of *letters) Type {
 	if n.name == "" {
 		var t Type
 		for _, p := range n.parts {
@@ -146,7 +143,7 @@ func (a *analysis) read(n *notation, at syntax.Node, part string, of letters) Ty
 		}
 		return t
 	}
-	if t, ok := of[n.name]; ok {
+	if t, ok := of.of(n.name); ok {
 		return t
 	}
 	if t, ok := plain(n.name); ok {
@@ -192,7 +189,7 @@ func (a *analysis) json(at syntax.Node, part string) Type {
 	return t
 }
 
-func (a *analysis) sequence(n *notation, at syntax.Node, part string, of letters) Type {
+func (a *analysis) sequence(n *notation, at syntax.Node, part string, of *letters) Type {
 	k := map[string]kind{"list": list, "set": set, "iterable": iterable, "tuple": tuple}[n.name]
 	o := a.object(k, at, [2]string{n.name, part})
 	elem := unknown
@@ -203,7 +200,7 @@ func (a *analysis) sequence(n *notation, at syntax.Node, part string, of letters
 	return made(o)
 }
 
-func (a *analysis) readFields(n *notation, at syntax.Node, part string, of letters) Type {
+func (a *analysis) readFields(n *notation, at syntax.Node, part string, of *letters) Type {
 	o := a.object(dict, at, [2]string{"dict", part})
 	for i, k := range n.keys {
 		name, perhaps := strings.CutSuffix(k, "?")

@@ -170,26 +170,31 @@ func (o *object) under(key string) (Type, bool) {
 
 // values are all values of a dict.
 func (o *object) values() Type {
-	t := o.elem
+	var u union
+	o.addValues(&u)
+	return u.all
+}
+
+func (o *object) addValues(u *union) {
+	u.add(o.elem)
 	for _, k := range o.order {
-		t = join(t, o.fields[k].typ)
+		u.add(o.fields[k].typ)
 	}
 	if o.lent {
-		t = join(t, unknown)
+		u.add(unknown)
 	}
-	return t
 }
 
 // keys are all keys of a dict.
 func (o *object) keys() Type {
-	t := o.key
+	u := union{all: o.key}
 	for _, k := range o.order {
-		t = join(t, exactly(text, k))
+		u.add(exactly(text, k))
 	}
 	if o.lent {
-		t = join(t, unknown)
+		u.add(unknown)
 	}
-	return t
+	return u.all
 }
 
 // elements are what going through the object gives.

@@ -89,8 +89,8 @@ func (t Type) only() (atom, bool) {
 
 // holds tells whether an atom is covered by the type.
 func (t Type) holds(a atom) bool {
-	for _, b := range t.atoms {
-		if b == a || b.covers(a) {
+	for i := range t.atoms {
+		if b := &t.atoms[i]; b.kind == a.kind && (*b == a || b.covers(a)) {
 			return true
 		}
 	}
@@ -118,28 +118,51 @@ func texts(form string) Type {
 
 // join is the union of two types.
 func join(s, t Type) Type {
-	if s.empty() {
-		return t
+	u := union{all: s}
+	u.add(t)
+	return u.all
+}
+
+func joinAll(types ...Type) Type {
+	var u union
+	for _, t := range types {
+		u.add(t)
 	}
-	grown := s.any != (s.any || t.any)
-	atoms := s.atoms
+	return u.all
+}
+
+// union is the join of types as they come, without a copy for each.
+type union struct {
+	all Type
+	own bool // the atoms are nobody else's
+}
+
+func (u *union) add(t Type) {
+	if u.all.empty() {
+		u.all, u.own = t, false
+		return
+	}
+	unknown, grown := u.all.any || t.any, false
 	for _, a := range t.atoms {
-		if (Type{atoms: atoms}).holds(a) {
+		if u.all.holds(a) {
 			continue
 		}
-		if !grown || len(atoms) == len(s.atoms) {
-			atoms = slices.Clone(atoms)
+		if !u.own {
+			u.all.atoms = append(make([]atom, 0, len(u.all.atoms)+len(t.atoms)), u.all.atoms...)
+			u.own = true
 		}
 		grown = true
-		if !a.special() {
-			atoms = slices.DeleteFunc(atoms, a.covers)
+		if a.obj == nil && !a.special() {
+			u.all.atoms = slices.DeleteFunc(u.all.atoms, a.covers)
 		}
-		atoms = append(atoms, a)
+		u.all.atoms = append(u.all.atoms, a)
 	}
-	if !grown {
-		return s
+	if grown || unknown != u.all.any {
+		u.all = Type{any: unknown, atoms: u.all.atoms}
 	}
-	return Type{any: s.any || t.any, atoms: widen(atoms)}
+	if grown {
+		u.all.atoms = widen(u.all.atoms)
+	}
 }
 
 // widen forgets single texts and ints where there are too many.
@@ -157,14 +180,6 @@ func widen(atoms []atom) []atom {
 		}
 	}
 	return atoms
-}
-
-func joinAll(types ...Type) Type {
-	var t Type
-	for _, u := range types {
-		t = join(t, u)
-	}
-	return t
 }
 
 // same tells whether two types are written alike.
