@@ -107,11 +107,19 @@ func (s *story) apart(most int) int {
 	case *everyCommit:
 		return 1
 	case s.Toy:
-		return 128
+		return 256
 	case s.Servers:
 		return 12
 	}
 	return most
+}
+
+// first is the first commit at which the story is cut: its first, unless it takes long.
+func (s *story) first(r *rand.Rand) int {
+	if s.long() {
+		return 1 + r.IntN(s.apart(1))
+	}
+	return 1
 }
 
 // sides are those of a commit at which the story is cut: before and after it. Of a story that takes
@@ -127,7 +135,7 @@ func (s *story) sides(r *rand.Rand) []string {
 // killAll kills one command at its first commit and those that follow, until it has no more.
 func (s *story) killAll(t *testing.T, r *rand.Rand, command int, want *ending) {
 	for _, side := range s.sides(r) {
-		for n, killed := 1, true; killed; n += 1 + r.IntN(s.apart(6)) {
+		for n, killed := s.first(r), true; killed; n += 1 + r.IntN(s.apart(6)) {
 			killed = s.killAt(t, n, command, side, want)
 		}
 	}

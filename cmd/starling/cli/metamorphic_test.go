@@ -53,7 +53,7 @@ func TestMetamorphic(t *testing.T) {
 				if when == "after" {
 					moment = memory.AfterApply
 				}
-				for n, hit := 1, true; hit; n += 1 + r.IntN(s.apart(1)) {
+				for n, hit := s.first(r), true; hit; n += 1 + r.IntN(s.apart(1)) {
 					got := play(&house{rests: n%2 == 0}, n, moment)
 					if diff := want.differs(got); diff != "" {
 						t.Errorf("a crash %s commit %d: %s", when, n, diff)
