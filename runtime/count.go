@@ -1,9 +1,25 @@
 package runtime
 
+import "context"
+
 // Counting tells what an engine has counted since it was opened. It is an extension of [Engine] and
 // asks nobody for rights: whoever shows it to others does.
 type Counting interface {
 	Counted() []Count
+}
+
+// Census tells how the runs of a store stand without reading each of them again. It is an extension
+// of [Engine].
+type Census interface {
+	Standing(ctx context.Context) (*Standing, error)
+}
+
+// Standing is how the runs stand that have not ended.
+type Standing struct {
+	Status  map[Status]int // how many are in each
+	Carried int            // that a process drives
+	Overdue int            // that nobody drives, with a timer that has passed
+	Gates   int            // that are open in them
 }
 
 // Count is how often something has happened.

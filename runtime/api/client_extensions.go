@@ -52,6 +52,11 @@ func (c *Client) SpentOn(ctx context.Context, day string) (map[string]runtime.Us
 	return ask[map[string]runtime.Usage](ctx, c, "/spent", day)
 }
 
+// SpentBy implements runtime.Spending.
+func (c *Client) SpentBy(ctx context.Context, q runtime.SpentQuery) (*runtime.Bills, error) {
+	return ask[*runtime.Bills](ctx, c, "/spent-by", q)
+}
+
 // Budgets implements runtime.Spending.
 func (c *Client) Budgets(ctx context.Context) ([]effect.Ceiling, error) {
 	return ask[[]effect.Ceiling](ctx, c, "/budgets", struct{}{})

@@ -54,6 +54,7 @@ func (s *Server) anywhere() *http.ServeMux {
 	mux.Handle("POST /decisions", s.call(postTo(runtime.Decisions.Decisions)))
 	mux.Handle("POST /declared", s.call(postTo(runtime.Pages.Declared)))
 	mux.Handle("POST /spent", s.call(postTo(runtime.Spending.SpentOn)))
+	mux.Handle("POST /spent-by", s.call(postTo(runtime.Spending.SpentBy)))
 	mux.Handle("POST /budgets", s.call(postTo(budgets)))
 	mux.Handle("POST /schedule", s.call(postTo(runtime.Schedules.Schedule)))
 	mux.Handle("POST /reschedule", s.call(postTo(runtime.Schedules.Reschedule)))

@@ -45,18 +45,20 @@ type actor struct {
 	tail         run.Tail // the journal since the newest checkpoint that is kept
 	saved        uint64   // the record of the newest checkpoint
 	flights      map[string]flight
-	jobs         []*job         // attempts that the last turn has begun
-	parked       []event        // came in while the run is quarantined, and wait until it goes on
-	recovered    bool           // a recovery was counted and no commit has followed
-	told         runtime.Status // what the parent of a child run knows of it
-	borrows      bool           // it has a loan
-	held         int64          // by the machine when it left memory for others, bytes
-	deciding     *run.Turn      // the one in progress
-	arrived      queue          // what it takes
-	facts        *fact.Fold     // what the run is found by; nil: the store has it
-	spare        *run.Turn      // what turns are made in, one after the other; nil while nothing is about to come
-	abandoned    bool           // the last turn was: what is urgent comes first now
-	kept         uint64         // where the journal begins, as far as known, or will once the trim in progress is over
+	jobs         []*job            // attempts that the last turn has begun
+	parked       []event           // came in while the run is quarantined, and wait until it goes on
+	recovered    bool              // a recovery was counted and no commit has followed
+	told         runtime.Status    // what the parent of a child run knows of it
+	borrows      bool              // it has a loan
+	held         int64             // by the machine when it left memory for others, bytes
+	deciding     *run.Turn         // the one in progress
+	arrived      queue             // what it takes
+	facts        *fact.Fold        // what the run is found by; nil: the store has it
+	bill         *fact.Bill        // what its agents have taken; nil: the store has it
+	asked        map[string]string // open steps of agents when the run was loaded, and who was asked
+	spare        *run.Turn         // what turns are made in, one after the other; nil while nothing is about to come
+	abandoned    bool              // the last turn was: what is urgent comes first now
+	kept         uint64            // where the journal begins, as far as known, or will once the trim in progress is over
 }
 
 // event is an input on its way, and who is told what becomes of it.

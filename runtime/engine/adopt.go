@@ -49,10 +49,13 @@ func (e *Local) adopt(ctx context.Context, runs []adopted) (err error) {
 	last := &runtime.Batch{}
 	for _, r := range runs {
 		values := r.journal()
-		s, found := run.NewState(r.id), new(fact.Fold)
+		s, found, bill := run.NewState(r.id), new(fact.Fold), fact.NewBill("", nil, nil)
 		for i := range r.records {
 			s.Apply(&r.records[i])
 			found.Apply(&r.records[i])
+			if err := bill.Apply(&r.records[i]); err != nil {
+				return err
+			}
 		}
 		ahead := append(values, r.decided()...)
 		if sizeOf(ahead) > adoptBytes {
@@ -64,6 +67,7 @@ func (e *Local) adopt(ctx context.Context, runs []adopted) (err error) {
 		last.Writes = append(last.Writes, ahead...)
 		last.Writes = append(last.Writes, r.open(s, e.now())...)
 		last.Writes = append(last.Writes, found.Rows(r.id)...)
+		last.Writes = append(last.Writes, bill.Rows(r.id)...)
 		last.Writes = append(last.Writes, r.rows...)
 		last.Fences = append(last.Fences, runtime.Fence{Run: r.id, Next: r.records[len(r.records)-1].Seq})
 	}

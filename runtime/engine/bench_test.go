@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"go.starlark.net/starlark"
 	"golang.org/x/sys/unix"
 
 	"starling/lang/effect"
@@ -122,6 +123,10 @@ func benchEnvironment(perform func(context.Context, *effect.Attempt) effect.Repl
 		},
 	}
 	env.Handlers["work"] = &effect.Handler{Perform: perform}
+	env.Names["agent"] = ask("agent", effect.Waiting, "name", "who", "on_uncertain", "retries")
+	env.Handlers["agent"] = &effect.Handler{Perform: func(context.Context, *effect.Attempt) effect.Reply {
+		return effect.Reply{Value: starlark.None, Usage: testUsage(10)}
+	}}
 	return env
 }
 

@@ -44,7 +44,7 @@ func (a *actor) commit(c *run.Commit) error {
 	a.e.clean(c.Later, err)
 	named(err)
 	if err != nil {
-		a.facts = nil // the store has those of before
+		a.facts, a.bill = nil, nil // the store has those of before
 		return fmt.Errorf("run %s: %w", a.run, err)
 	}
 	a.e.ledger.Learn(a.run, c.Spent)
@@ -76,6 +76,9 @@ func (a *actor) journal(b *runtime.Batch, records []journal.Record) run.Tail {
 func (r *reader) commit(ctx context.Context, b *runtime.Batch) error {
 	marked := r.lists.mark(b, r.store.Info().Epoch)
 	err := r.store.Commit(ctx, b)
+	if err == nil {
+		r.census.Note(b.Writes)
+	}
 	if marked && err != nil {
 		r.lists.unmarked.Store(true)
 	}

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/fact"
 	"starling/runtime/journal"
-	"starling/runtime/ledger"
 )
 
 // facts are what a run can be found by, as of its newest commit. Where the index is not good the
@@ -63,7 +61,8 @@ func (a *actor) find(records []journal.Record) ([]runtime.Write, error) {
 	for i := range records {
 		a.facts.Apply(&records[i])
 	}
-	return a.facts.Rows(a.run), nil
+	spent, err := a.spend(records)
+	return append(a.facts.Rows(a.run), spent...), err
 }
 
 // refind makes what runs are found by, and the index of it, anew.
@@ -85,8 +84,11 @@ func (r *reader) refind(add func(runtime.Write) error) error {
 	})
 }
 
-// unfind drops what a run is found by.
+// unfind drops what a run is found by, and its bill.
 func (r *reader) unfind(run string, d *dropper) error {
+	if err := d.dropPrefix(string(fact.BillKey(run, ""))); err != nil {
+		return err
+	}
 	row, err := r.store.Get(fact.Key(run))
 	if err != nil {
 		return nil // there is none, or what is left in the index leads nowhere
@@ -129,29 +131,4 @@ func (r *reader) termPage(q runtime.Query, out *runtime.Listing, take taking) er
 		out.Cursors = at.cursors
 	}
 	return err
-}
-
-var _, _ runtime.Spending = (*Local)(nil), (*readOnly)(nil)
-
-// SpentOn implements [runtime.Spending].
-func (r *reader) SpentOn(ctx context.Context, day string) (map[string]runtime.Usage, error) {
-	if err := need(ctx, runtime.CanRead, "see what was spent"); err != nil {
-		return nil, err
-	}
-	return ledger.SpentOn(r.store, day)
-}
-
-// Budgets implements [runtime.Spending].
-func (*readOnly) Budgets(context.Context) ([]effect.Ceiling, error) { return nil, nil }
-
-// Budgets implements [runtime.Spending].
-func (e *Local) Budgets(ctx context.Context) ([]effect.Ceiling, error) {
-	if err := need(ctx, runtime.CanRead, "see budgets"); err != nil {
-		return nil, err
-	}
-	settings, err := e.project()
-	if err != nil {
-		return nil, err
-	}
-	return settings.Budgets, nil
 }

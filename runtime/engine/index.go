@@ -27,8 +27,9 @@ const (
 	indexListed  = 1 // runs that have not ended, and open gates
 	indexDecided = 2 // decisions
 	indexFound   = 5 // what runs are found by; that of 3 had no parents, that of 4 no empty texts
+	indexSpent   = 6 // what agents have taken
 
-	indexForm = indexFound
+	indexForm = indexSpent
 )
 
 // lists is what an engine knows of its store's index.
@@ -81,7 +82,7 @@ func (r *reader) rebuildIndex(has byte) (err error) {
 	for _, step := range []struct {
 		form byte
 		make func(func(runtime.Write) error) error
-	}{{indexListed, r.relist}, {indexDecided, r.reindexDecisions}, {indexFound, r.refind}} {
+	}{{indexListed, r.relist}, {indexDecided, r.reindexDecisions}, {indexFound, r.refind}, {indexSpent, r.rebillAll}} {
 		if err == nil && has < step.form {
 			err = step.make(add)
 		}

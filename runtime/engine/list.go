@@ -397,3 +397,24 @@ func (r *reader) offered(run, step string) (effect.View, error) {
 	}
 	return sv.fold().WorkRow(step).View()
 }
+
+// Standing implements [runtime.Census].
+func (e *Local) Standing(ctx context.Context) (*runtime.Standing, error) {
+	if err := need(ctx, runtime.CanRead, "count runs"); err != nil {
+		return nil, err
+	}
+	return e.census.Count(func(add func(*runtime.Summary)) error {
+		for q := (runtime.Query{Limit: manyRows}); ; {
+			page, err := e.runPage(q)
+			if err != nil {
+				return err
+			}
+			for i := range page.Runs {
+				add(&page.Runs[i])
+			}
+			if q.After = page.Next; q.After == "" {
+				return nil
+			}
+		}
+	}, e.carries, e.now())
+}

@@ -203,6 +203,7 @@ func (a *actor) load() (fresh bool, err error) {
 
 // keep takes a state that was read.
 func (a *actor) keep(s *run.State, sv *saved) {
+	a.asked = asked(s)
 	a.s, a.points, a.sought, a.tail, a.saved, a.row, a.kept = s, sv.points, sv.sought, sv.length, sv.saved, s.SummaryRow(), max(a.kept, sv.begins)
 }
 

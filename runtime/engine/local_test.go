@@ -125,7 +125,7 @@ func environment(perform func(context.Context, *effect.Attempt) effect.Reply) *e
 		ask("take", effect.Waiting, "name", "timeout"),
 		ask("run", effect.Waiting, "script", "inputs", "name", "on_error"),
 		ask("work", effect.Waiting, "name", "value", "on_uncertain", "retries", "timeout", "returns", "backends", "pulls", "reasks", "who", "limit", "total"),
-		ask("agent", effect.Waiting, "name", "who"), ask("now", effect.Answer), ask("uuid", effect.Answer), ask("random", effect.Answer),
+		ask("agent", effect.Waiting, "name", "who", "on_uncertain", "retries"), ask("now", effect.Answer), ask("uuid", effect.Answer), ask("random", effect.Answer),
 		printBuiltin, contractBuiltin,
 	} {
 		names[b.FullName] = b
@@ -200,6 +200,12 @@ func ask(name string, class effect.Class, params ...string) *effect.Builtin {
 			r.Policy.Reasks, _ = c.Count("reasks", 0)
 			r.Limit, _ = c.Count("limit", 0)
 			r.Total, _ = c.Count("total", 0)
+		}
+		if name == "agent" && slices.Contains(params, "retries") {
+			if text := c.Text("on_uncertain", ""); text != "" {
+				r.Policy.OnUncertain, _ = effect.ParseOnUncertain(text)
+			}
+			r.Policy.Retries, _ = c.Count("retries", 0)
 		}
 		if name == "run" && c.Text("on_error", "") == "return" {
 			r.Policy.OnError = effect.Return

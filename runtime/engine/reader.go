@@ -14,6 +14,7 @@ import (
 	"starling/runtime"
 	"starling/runtime/journal"
 	"starling/runtime/run"
+	"starling/runtime/tally"
 )
 
 // reader answers questions from a store alone: what it tells is durable, because nothing else is
@@ -24,6 +25,7 @@ type reader struct {
 	needs   func(run string) int64 // bytes of memory that it waits for
 	clock   func() time.Time
 	lists   *lists
+	census  *tally.Census
 	lose    func() // the store has another owner now
 
 	mu      *sync.Mutex              // guards what follows
@@ -33,7 +35,7 @@ type reader struct {
 }
 
 func newReader(store runtime.Store) reader {
-	return reader{store: store, carried: func(string) bool { return false }, needs: func(string) int64 { return 0 }, clock: time.Now, lists: new(lists), lose: func() {}, mu: new(sync.Mutex), changed: map[string]chan struct{}{}}
+	return reader{store: store, carried: func(string) bool { return false }, needs: func(string) int64 { return 0 }, clock: time.Now, lists: new(lists), census: new(tally.Census), lose: func() {}, mu: new(sync.Mutex), changed: map[string]chan struct{}{}}
 }
 
 // NewReader returns an engine that only reads: Get, List, Watch without Follow and Blob answer, as

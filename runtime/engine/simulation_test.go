@@ -18,6 +18,7 @@ import (
 
 	"starling/runtime"
 	"starling/runtime/memory"
+	"starling/runtime/query"
 )
 
 // The simulation plays scripts that nobody wrote against an engine to which everything happens that
@@ -441,6 +442,7 @@ func (d *driver) look() *outcome {
 		d.fault("%v", err)
 	}
 	d.keyframes()
+	d.bills()
 	run, err := d.engine.Get(d.ctx, d.top)
 	if err != nil {
 		d.fault("%v", err)
@@ -460,6 +462,17 @@ func (d *driver) look() *outcome {
 	}
 	slices.Sort(o.effects)
 	return o
+}
+
+// bills wants the index to say what the journals do of what agents have taken.
+func (d *driver) bills() {
+	for _, by := range []string{"run", "agent"} {
+		got, err := query.CostOf(d.ctx, d.engine, query.CostQuery{By: by})
+		want, failed := query.CostOf(d.ctx, unbilled{d.engine}, query.CostQuery{By: by})
+		if err != nil || failed != nil || asJSON(got) != asJSON(want) {
+			d.fault("the bills by %s: got %s, %v\nwant %s, %v", by, asJSON(got), err, asJSON(want), failed)
+		}
+	}
 }
 
 // keyframes wants every run to be the same from a keyframe at any of its commits on.

@@ -191,7 +191,11 @@ func (s *simulation) perform(ctx context.Context, a *effect.Attempt) effect.Repl
 	if s.faults && s.chance(8, "cut", a.Step, n) {
 		return effect.Reply{Err: effect.Errorf(effect.KindEffect, "the peer is gone"), Class: effect.Cut}
 	}
-	return p.reply(a, n)
+	r := p.reply(a, n)
+	usage := starlark.NewDict(1)
+	_ = usage.SetKey(starlark.String("input_tokens"), starlark.MakeInt(len(a.Step)+n)) // a fresh dict
+	r.Usage = usage
+	return r
 }
 
 func (s *simulation) planOf(a *effect.Attempt) *agentPlan {

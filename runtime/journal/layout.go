@@ -32,6 +32,7 @@ import (
 //	e/d micros8 RUN/GATE         a decision, the newest first: its time is counted down; its record, cut short (decisions.go)
 //	e/f length2 TERM micros8 RUN what a run is found by (runtime/fact)
 //	F/RUN                        the same, in one row
+//	C/RUN/!STEP, C/RUN/=HASH     what agents of a run have taken: the attempt in flight of a step, and those that have ended (runtime/fact)
 //	z/RUN@STEP                   an orphan: the child run of a step that does not wait for it any more, and is not yet known to have ended (orphan.go)
 //	q/RUN                        recoveries since the run last committed
 //	x/BACKEND                    circuit breaker of a backend that has failed (breaker.go)

@@ -109,14 +109,15 @@ func (l *Ledger) count(key, run string, u runtime.Usage) {
 // nothing.
 func (l *Ledger) read() {
 	if l.spent == nil {
-		_ = l.load() // who cannot be read cannot be written to either: what spends more fails
+		_ = l.load("") // who cannot be read cannot be written to either: what spends more fails
 	}
 }
 
-func (l *Ledger) load() error {
+// load reads the rows whose keys go on with days.
+func (l *Ledger) load(days string) error {
 	l.spent, l.total = map[string]map[string]runtime.Usage{}, map[string]runtime.Usage{}
-	return journal.ScanWhole(l.store, journal.PrefixSpent, func(key string, row []byte) error {
-		day, rest, _ := strings.Cut(key, "/")
+	return journal.ScanWhole(l.store, journal.PrefixSpent+days, func(key string, row []byte) error {
+		day, rest, _ := strings.Cut(days+key, "/")
 		budget, run, _ := strings.Cut(rest, "/")
 		if v, err := effect.Payload(row).View(); err == nil {
 			l.count(effect.ProjectBudget+budget+"/"+day, run, journal.UsageOf(v))
@@ -128,7 +129,7 @@ func (l *Ledger) load() error {
 // SpentOn tells what all runs have spent on a day, by the name of the budget, as the store has it.
 func SpentOn(store runtime.Store, day string) (map[string]runtime.Usage, error) {
 	l := New(store)
-	if err := l.load(); err != nil {
+	if err := l.load(day + "/"); err != nil {
 		return nil, err
 	}
 	spent := map[string]runtime.Usage{}

@@ -92,6 +92,8 @@ func (r *Reader) stands(ctx context.Context) ([]Family, error) {
 type gatherer struct {
 	desk *tool.Desk
 	list []Family
+
+	gates int // that are open in the runs
 }
 
 // family begins the samples of one gauge.
@@ -113,30 +115,43 @@ func (g *gatherer) runs(ctx context.Context) error {
 			states[status] = 0
 		}
 	}
-	carried, overdue := 0, 0
-	err := g.eachPage(ctx, runtime.Query{}, func(l *runtime.Listing) {
-		for _, r := range l.Runs {
-			states[r.Status]++
-			if r.Carried {
-				carried++
-			}
-			if r.Overdue {
-				overdue++
-			}
-		}
-	})
+	now, err := g.standing(ctx)
 	if err != nil {
 		return err
 	}
+	maps.Copy(states, now.Status)
 	g.family("starling_runs", "Runs that have not ended.")
 	for _, status := range slices.Sorted(maps.Keys(states)) {
 		g.sample("status", string(status), float64(states[status]))
 	}
 	g.family("starling_runs_carried", "Runs that have not ended and that a process drives.")
-	g.sample("", "", float64(carried))
+	g.sample("", "", float64(now.Carried))
 	g.family("starling_runs_overdue", "Runs with a timer that has passed and that nobody drives.")
-	g.sample("", "", float64(overdue))
+	g.sample("", "", float64(now.Overdue))
+	g.gates = now.Gates
 	return nil
+}
+
+// standing counts the runs that have not ended, and their gates: the engine keeps count, or all are
+// listed.
+func (g *gatherer) standing(ctx context.Context) (*runtime.Standing, error) {
+	if census, ok := g.desk.Engine.(runtime.Census); ok {
+		return census.Standing(ctx)
+	}
+	now := &runtime.Standing{Status: map[runtime.Status]int{}}
+	err := g.eachPage(ctx, runtime.Query{}, func(l *runtime.Listing) {
+		for _, r := range l.Runs {
+			now.Status[r.Status]++
+			now.Gates += r.Gates
+			if r.Carried {
+				now.Carried++
+			}
+			if r.Overdue {
+				now.Overdue++
+			}
+		}
+	})
+	return now, err
 }
 
 // readAtOnce is how many runs and gates are read at once.
@@ -158,21 +173,15 @@ func (g *gatherer) eachPage(ctx context.Context, q runtime.Query, take func(*run
 
 // waits are those of what people and programs have to do.
 func (g *gatherer) waits(ctx context.Context) error {
-	gates, oldest := 0, time.Time{}
-	err := g.eachPage(ctx, runtime.Query{Gates: true}, func(l *runtime.Listing) {
-		if gates == 0 && len(l.Gates) > 0 {
-			oldest = l.Gates[0].OpenedAt
-		}
-		gates += len(l.Gates)
-	})
+	oldest, err := g.desk.Engine.List(ctx, runtime.Query{Gates: true, Limit: 1})
 	if err != nil {
 		return err
 	}
 	g.family("starling_gates", "Gates that are open.")
-	g.sample("", "", float64(gates))
-	if gates > 0 {
+	g.sample("", "", float64(g.gates))
+	if len(oldest.Gates) > 0 {
 		g.family("starling_gate_oldest_timestamp_seconds", "When the oldest open gate was opened.")
-		g.sample("", "", seconds(oldest))
+		g.sample("", "", seconds(oldest.Gates[0].OpenedAt))
 	}
 	work, err := g.desk.Engine.List(ctx, runtime.Query{Work: true})
 	if err != nil {

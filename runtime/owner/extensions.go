@@ -63,6 +63,11 @@ func (s *Session) SpentOn(ctx context.Context, day string) (map[string]runtime.U
 	})
 }
 
+// SpentBy implements runtime.Spending.
+func (s *Session) SpentBy(ctx context.Context, q runtime.SpentQuery) (*runtime.Bills, error) {
+	return callFacet(ctx, s, func(ctx context.Context, b runtime.Spending) (*runtime.Bills, error) { return b.SpentBy(ctx, q) })
+}
+
 // Budgets implements runtime.Spending.
 func (s *Session) Budgets(ctx context.Context) ([]effect.Ceiling, error) {
 	return callFacet(ctx, s, func(ctx context.Context, b runtime.Spending) ([]effect.Ceiling, error) {

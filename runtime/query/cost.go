@@ -12,21 +12,10 @@ import (
 	"starling/runtime"
 )
 
-// What a cost is summed up by.
-const (
-	ByAgent   = "agent"
-	ByBackend = "backend"
-	ByModel   = "model"
-	ByDay     = "day"
-	ByRun     = "run"
-
-	ByLabel = "label." // and the name of a label
-)
-
 // CheckBy refuses what no cost can be summed up by; "" is as [CostQuery] has it.
 func CheckBy(by string) error {
-	groups := []string{ByAgent, ByBackend, ByModel, ByDay, ByRun, ByLabel + "NAME"}
-	if name, ok := strings.CutPrefix(by, ByLabel); ok {
+	groups := []string{runtime.CostByAgent, runtime.CostByBackend, runtime.CostByModel, runtime.CostByDay, runtime.CostByRun, runtime.CostByLabel + "NAME"}
+	if name, ok := strings.CutPrefix(by, runtime.CostByLabel); ok {
 		if err := effect.CheckLabelName(name); err != nil {
 			return runtime.Refusef(runtime.ErrUsage, "cost by %s: %v", by, err)
 		}
@@ -115,54 +104,112 @@ type costs struct {
 	total   spending
 }
 
-// CostOf sums up what agents have cost, and what is left of budgets.
+// CostOf sums up what agents have cost, and what is left of budgets. The engine's index tells, and
+// where there is none the journal of each run.
 func CostOf(ctx context.Context, e runtime.Engine, q CostQuery) (*Cost, error) {
 	if err := CheckBy(q.By); err != nil {
 		return nil, err
 	}
 	all := costs{doc: Cost{Schema: runtime.Schema, By: q.By, Rows: []CostRow{}}, sums: map[string]spending{}, labels: map[string]effect.Labels{}}
-	runs, err := all.runs(ctx, e, q.Run)
-	if err != nil {
+	if err := all.run(ctx, e, &q); err != nil {
 		return nil, err
 	}
-	if q.Run != "" {
-		all.budgets.of(q.Budgets, all.labels[runs[0]])
+	told, err := all.told(ctx, e)
+	if err == nil && !told {
+		err = all.read(ctx, e)
 	}
-	for _, run := range runs {
-		if err := all.add(ctx, e, run); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, err
 	}
 	d := all.document()
-	if d.Budgets, err = budgetsLeft(ctx, e, q, all.budgets); err != nil {
-		return nil, err
-	}
-	return d, nil
+	d.Budgets, err = budgetsLeft(ctx, e, q, all.budgets)
+	return d, err
 }
 
-// runs are those that were asked for, and by what they are summed up where nothing else was.
-func (all *costs) runs(ctx context.Context, e runtime.Engine, run string) (ids []string, err error) {
+// run finds the run that was asked for, and by what is summed up where nothing was said.
+func (all *costs) run(ctx context.Context, e runtime.Engine, q *CostQuery) error {
 	d := &all.doc
-	if run != "" {
-		r, err := e.Get(ctx, run)
-		if err != nil {
-			return nil, err
-		}
-		d.Run = r.ID
-		all.labels[r.ID] = r.Details.Labels
-		d.By = cmp.Or(d.By, ByAgent)
-		return []string{r.ID}, nil
+	if q.Run == "" {
+		d.By = cmp.Or(d.By, runtime.CostByRun)
+		return nil
 	}
-	d.By = cmp.Or(d.By, ByRun)
+	r, err := e.Get(ctx, q.Run)
+	if err != nil {
+		return err
+	}
+	d.Run, d.By = r.ID, cmp.Or(d.By, runtime.CostByAgent)
+	all.labels[r.ID] = r.Details.Labels
+	all.budgets.of(q.Budgets, r.Details.Labels)
+	return nil
+}
+
+// told has the engine sum up, and tells whether it can.
+func (all *costs) told(ctx context.Context, e runtime.Engine) (bool, error) {
+	d := &all.doc
+	book, err := runtime.Extension[runtime.Spending](e)
+	if err != nil {
+		return false, nil
+	}
+	by := []string{d.By}
+	if d.Run != "" {
+		by = append(by, runtime.CostByAgent, runtime.CostByBackend, runtime.CostByModel) // for its budgets
+	}
+	bills, err := book.SpentBy(ctx, runtime.SpentQuery{Run: d.Run, By: by})
+	if err != nil {
+		if kind := runtime.AsRefusal(err).Kind; kind == runtime.ErrUnsupported || kind == runtime.ErrUsage { // an older build does not know the request
+			err = nil
+		}
+		return false, err
+	}
+	if len(bills.Trimmed) > 0 {
+		d.Trimmed = bills.Trimmed
+	}
+	if err := all.listed(ctx, e); err != nil {
+		return false, err
+	}
+	for i := range bills.Spent {
+		u := &bills.Spent[i]
+		all.count(all.keyOf(u), spending{u.Usage, u.ClaimedMicroUSD})
+		all.budgets.count(u)
+	}
+	return true, nil
+}
+
+// listed has a row for each run, in the order of their list, where runs are what is summed up.
+func (all *costs) listed(ctx context.Context, e runtime.Engine) error {
+	if all.doc.By != runtime.CostByRun {
+		return nil
+	}
+	if all.doc.Run != "" {
+		all.count(all.doc.Run, spending{})
+		return nil
+	}
 	l, err := e.List(ctx, runtime.Query{All: true})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, r := range l.Runs {
-		ids = append(ids, r.ID)
-		all.labels[r.ID] = r.Labels
+	for i := range l.Runs {
+		all.count(l.Runs[i].ID, spending{})
 	}
-	return ids, nil
+	return nil
+}
+
+// read reads the journals of the runs.
+func (all *costs) read(ctx context.Context, e runtime.Engine) error {
+	if all.doc.Run != "" {
+		return all.add(ctx, e, all.doc.Run)
+	}
+	l, err := e.List(ctx, runtime.Query{All: true})
+	if err != nil {
+		return err
+	}
+	for i := range l.Runs {
+		all.labels[l.Runs[i].ID] = l.Runs[i].Labels
+		if err := all.add(ctx, e, l.Runs[i].ID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // add counts the attempts of a run's agents.
@@ -177,36 +224,38 @@ func (all *costs) add(ctx context.Context, e runtime.Engine, run string) error {
 		}
 		all.doc.Trimmed[run] = since
 	}
-	if all.doc.By == ByRun {
+	if all.doc.By == runtime.CostByRun {
 		all.count(run, spending{})
 	}
 	EachTry(steps, func(st *runtime.Step, t *runtime.Try, u runtime.Usage) {
-		spent := spending{Usage: u}
-		if t.Claimed {
-			spent.claimed = u.MicroUSD
+		spent := runtime.Spent{SpentOf: runtime.SpentOf{Agent: st.Agent, Backend: t.Backend, Model: t.Model, Day: t.StartedAt.UTC().Format(time.DateOnly), Run: run}, Usage: u}
+		if name, ok := strings.CutPrefix(all.doc.By, runtime.CostByLabel); ok {
+			spent.Label = all.labels[run][name]
 		}
-		all.count(all.keyOf(run, st, t), spent)
-		all.budgets.count(st, t, u)
+		if t.Claimed {
+			spent.ClaimedMicroUSD = u.MicroUSD
+		}
+		all.count(all.keyOf(&spent), spending{u, spent.ClaimedMicroUSD})
+		all.budgets.count(&spent)
 	})
 	return nil
 }
 
-// keyOf is the key of the sum that an attempt counts in.
-func (all *costs) keyOf(run string, st *runtime.Step, t *runtime.Try) string {
-	if name, ok := strings.CutPrefix(all.doc.By, ByLabel); ok {
-		return all.labels[run][name]
-	}
+// keyOf is the key of what a sum counts in.
+func (all *costs) keyOf(u *runtime.Spent) string {
 	switch all.doc.By {
-	case ByAgent:
-		return st.Agent
-	case ByBackend:
-		return t.Backend
-	case ByModel:
-		return t.Model
-	case ByDay:
-		return t.StartedAt.UTC().Format(time.DateOnly)
+	case runtime.CostByAgent:
+		return u.Agent
+	case runtime.CostByBackend:
+		return u.Backend
+	case runtime.CostByModel:
+		return u.Model
+	case runtime.CostByDay:
+		return u.Day
+	case runtime.CostByRun:
+		return u.Run
 	}
-	return run
+	return u.Label
 }
 
 func (all *costs) count(key string, u spending) {
@@ -220,21 +269,21 @@ func (all *costs) count(key string, u spending) {
 // document is all sums, runs in the order of their list.
 func (all *costs) document() *Cost {
 	d := all.doc
-	if d.By != ByRun {
+	if d.By != runtime.CostByRun {
 		slices.Sort(all.order)
 	}
 	for _, key := range all.order {
 		row := CostRow{CostSum: all.sums[key].sum()}
 		switch {
-		case strings.HasPrefix(d.By, ByLabel):
+		case strings.HasPrefix(d.By, runtime.CostByLabel):
 			row.Label = key
-		case d.By == ByAgent:
+		case d.By == runtime.CostByAgent:
 			row.Agent = key
-		case d.By == ByBackend:
+		case d.By == runtime.CostByBackend:
 			row.Backend = key
-		case d.By == ByModel:
+		case d.By == runtime.CostByModel:
 			row.Model = key
-		case d.By == ByDay:
+		case d.By == runtime.CostByDay:
 			row.Day = key
 		default:
 			row.Run, row.Since = key, d.Trimmed[key]
@@ -298,10 +347,10 @@ func (b *runBudgets) of(all []effect.Ceiling, labels effect.Labels) {
 	b.budgets = slices.DeleteFunc(slices.Clone(all), func(c effect.Ceiling) bool { return c.Daily || !c.Holds(labels) })
 }
 
-func (b *runBudgets) count(st *runtime.Step, t *runtime.Try, u runtime.Usage) {
+func (b *runBudgets) count(u *runtime.Spent) {
 	for _, c := range b.budgets {
-		if over, ok := c.Over(st.Agent, []string{t.Backend}, []string{t.Model}); ok && over.Counts(t.Model) {
-			b.spent[c.Address] = b.spent[c.Address].Plus(u)
+		if over, ok := c.Over(u.Agent, []string{u.Backend}, []string{u.Model}); ok && over.Counts(u.Model) {
+			b.spent[c.Address] = b.spent[c.Address].Plus(u.Usage)
 		}
 	}
 }

@@ -65,6 +65,10 @@ func (c called) SpentOn(ctx context.Context, day string) (map[string]runtime.Usa
 	return by(ctx, c, runtime.Spending.SpentOn, day)
 }
 
+func (c called) SpentBy(ctx context.Context, q runtime.SpentQuery) (*runtime.Bills, error) {
+	return by(ctx, c, runtime.Spending.SpentBy, q)
+}
+
 func (c called) Budgets(ctx context.Context) ([]effect.Ceiling, error) {
 	return by(ctx, c, budgets, struct{}{})
 }

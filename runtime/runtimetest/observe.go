@@ -65,6 +65,11 @@ func (o *observed) SpentOn(ctx context.Context, day string) (map[string]runtime.
 	return through(ctx, o.Engine, runtime.Spending.SpentOn, day)
 }
 
+// SpentBy implements runtime.Spending.
+func (o *observed) SpentBy(ctx context.Context, q runtime.SpentQuery) (*runtime.Bills, error) {
+	return through(ctx, o.Engine, runtime.Spending.SpentBy, q)
+}
+
 // Budgets implements runtime.Spending.
 func (o *observed) Budgets(ctx context.Context) ([]effect.Ceiling, error) {
 	return through(ctx, o.Engine, budgets, struct{}{})

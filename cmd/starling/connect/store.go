@@ -189,6 +189,11 @@ func (nowhere) SpentOn(context.Context, string) (map[string]runtime.Usage, error
 	return nil, nil
 }
 
+// SpentBy sums up nothing.
+func (nowhere) SpentBy(context.Context, runtime.SpentQuery) (*runtime.Bills, error) {
+	return &runtime.Bills{}, nil
+}
+
 // Budgets are none.
 func (nowhere) Budgets(context.Context) ([]effect.Ceiling, error) { return nil, nil }
 
