@@ -128,9 +128,10 @@ var arrows = []arrow{
 	{"cmd/starling/lsp", "cmd/starling/place cmd/starling/sources cmd/starling/suite lang lang/check lang/contract lang/diagnostic lang/doc lang/effect lang/format lang/infer runtime/filter stdlib stdlib/agent stdlib/project"},
 	{"cmd/starling/table", "cmd/starling/plain"},
 	{"cmd/starling/jq", "runtime"},
-	{"cmd/starling/webhook", "cmd/starling/table lang/effect runtime runtime/tool runtime/wholefile stdlib/notify stdlib/project stdlib/secret"},
+	{"cmd/starling/webhook", "cmd/starling/table lang/effect runtime runtime/tool runtime/wholefile stdlib/notify stdlib/project stdlib/redact stdlib/secret"},
 	{"cmd/starling/listing", "runtime runtime/filter runtime/query cmd/starling/progress cmd/starling/table"},
 	{"cmd/starling/pager", ""},
+	{"cmd/starling/stay", "runtime runtime/journal"},
 	{"cmd/starling/otlp", "runtime"},
 	{"cmd/starling/telemetry", "lang/effect runtime runtime/metrics cmd/starling/build cmd/starling/otlp cmd/starling/trace stdlib/project stdlib/redact stdlib/secret"},
 	{"cmd/starling/trace", "runtime runtime/journal runtime/query cmd/starling/build cmd/starling/connect cmd/starling/otlp"},
@@ -161,10 +162,10 @@ var arrows = []arrow{
 		"cmd/starling/telemetry runtime/metrics " +
 			"lang lang/check lang/contract lang/diagnostic lang/doc lang/effect " +
 			"lang/vm runtime runtime/api runtime/badger runtime/engine " +
-			"runtime/filter runtime/journal runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
+			"runtime/filter runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
 			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/annotation cmd/starling/build cmd/starling/completion cmd/starling/pace cmd/starling/brought cmd/starling/form " +
-			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/inbox cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/mend cmd/starling/mutant cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/sources cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/scaffold cmd/starling/suite cmd/starling/webhook " +
+			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/inbox cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/mend cmd/starling/mutant cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/sources cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/scaffold cmd/starling/stay cmd/starling/suite cmd/starling/webhook " +
 			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/trace cmd/starling/verdict cmd/starling/worker runtime/archive runtime/memory runtime/postgres runtime/transfer " +
 			"docs scripts/gallery cmd/starling/config cmd/starling/manpage cmd/starling/site cmd/starling/snapshot cmd/starling/watch"},
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"starling/cmd/starling/stay"
 	"starling/runtime"
 )
 
@@ -161,13 +162,13 @@ func TestRest(t *testing.T) {
 		{"a short sleep", sleeping(30 * time.Second), false, false},
 		{"a long sleep", sleeping(2 * time.Hour), true, false},
 	} {
-		if got := atRest(test.run); got != test.run1 {
+		if got := stay.AtRest(test.run); got != test.run1 {
 			t.Errorf("%s: run leaves: %v", test.name, got)
 		}
-		if got := onlySignal(test.run); got != test.wai {
+		if got := stay.OnlySignal(test.run); got != test.wai {
 			t.Errorf("%s: wait leaves: %v", test.name, got)
 		}
-		if got := ended(test.run); got != test.run.Status.Ended() {
+		if got := stay.Ended(test.run); got != test.run.Status.Ended() {
 			t.Errorf("%s: run --wait leaves: %v", test.name, got)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"starling/cmd/starling/connect"
 	"starling/cmd/starling/listing"
 	"starling/cmd/starling/repl"
+	"starling/cmd/starling/stay"
 	"starling/runtime"
 	"starling/runtime/filter"
 	"starling/runtime/tool"
@@ -93,8 +94,8 @@ func (c *call) askUnasked(ctx context.Context, s connect.Session) error {
 	if err != nil {
 		return err
 	}
-	f := follower{session: s, run: run.ID, show: func(runtime.Event) {}}
-	_, err = f.stay(ctx, atRest)
+	f := stay.Follower{Session: s, Run: run.ID, Show: func(runtime.Event) {}}
+	_, err = f.Stay(ctx, stay.AtRest)
 	return err
 }
 

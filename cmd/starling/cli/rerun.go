@@ -9,6 +9,7 @@ import (
 
 	"starling/cmd/starling/plain"
 	"starling/cmd/starling/progress"
+	"starling/cmd/starling/stay"
 	"starling/lang/check"
 	"starling/runtime"
 )
@@ -135,7 +136,7 @@ func (v *rerunVerb) fork(ctx context.Context, request runtime.ForkRequest) error
 	}
 	l := started.Details.Lineage
 	v.notice("run %s %s, %s of %s@%s", started.ID, started.Script, l.Kind, l.Run, l.Step)
-	return v.see(ctx, s, started, l.Copied, atRest)
+	return v.see(ctx, s, started, l.Copied, stay.AtRest)
 }
 
 // move replays a run with another script and moves it there. The script is checked before the store

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/stay"
 	"starling/cmd/starling/verdict"
 	"starling/lang/effect"
 	"starling/runtime"
@@ -75,7 +76,7 @@ func (v *resumeVerb) resume(ctx context.Context, addresses []string) error {
 		if r := runs[0]; r.Status.Ended() {
 			v.notice("%s is %s already", r.ID, r.Status)
 		}
-		return v.see(ctx, s, runs[0], v.watchedFrom(runs[0]), atRest)
+		return v.see(ctx, s, runs[0], v.watchedFrom(runs[0]), stay.AtRest)
 	}
 	return v.seeAll(ctx, s, runs)
 }
@@ -187,10 +188,10 @@ func (v *resumeVerb) seeAll(ctx context.Context, s connect.Session, runs []*runt
 	var wg sync.WaitGroup
 	follow, end := v.watchingAll()
 	for i, r := range runs {
-		f := follower{session: s, run: r.ID, after: v.watchedFrom(r), show: follow(r)}
+		f := stay.Follower{Session: s, Run: r.ID, After: v.watchedFrom(r), Show: follow(r)}
 		wg.Go(func() {
 			var now *runtime.Run
-			now, errs[i] = f.stay(ctx, atRest)
+			now, errs[i] = f.Stay(ctx, stay.AtRest)
 			runs[i] = orLast(now, r)
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"starling/cmd/starling/listing"
 	"starling/cmd/starling/progress"
 	"starling/cmd/starling/repl"
+	"starling/cmd/starling/stay"
 	"starling/runtime"
 	"starling/runtime/query"
 )
@@ -257,8 +258,8 @@ func (c *call) tellAll(ctx context.Context, s connect.Session, answered []*runti
 		}
 	}
 	for _, receipt := range answered {
-		f := follower{session: s, run: receipt.Run, after: receipt.Seq, show: show}
-		r, err := f.stay(ctx, atRest)
+		f := stay.Follower{Session: s, Run: receipt.Run, After: receipt.Seq, Show: show}
+		r, err := f.Stay(ctx, stay.AtRest)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"starling/cmd/starling/form"
 	"starling/cmd/starling/repl"
 	"starling/cmd/starling/shell"
+	"starling/cmd/starling/stay"
 	"starling/lang"
 	"starling/lang/doc"
 	"starling/lang/effect"
@@ -194,18 +195,18 @@ func (v *runVerb) bound(r *runtime.StartRequest) (err error) {
 }
 
 // until is how long the command stays with its run.
-func (v *runVerb) until() until {
+func (v *runVerb) until() stay.Until {
 	if v.wait {
-		return ended
+		return stay.Ended
 	}
-	return atRest
+	return stay.AtRest
 }
 
 // see follows a run and reports how it stands in the end.
-func (c *call) see(ctx context.Context, s connect.Session, run *runtime.Run, after uint64, enough until) error {
+func (c *call) see(ctx context.Context, s connect.Session, run *runtime.Run, after uint64, enough stay.Until) error {
 	show, end := c.watching(run)
-	f := follower{session: s, run: run.ID, after: after, show: show}
-	now, err := f.stay(ctx, enough)
+	f := stay.Follower{Session: s, Run: run.ID, After: after, Show: show}
+	now, err := f.Stay(ctx, enough)
 	end()
 	return c.report(orLast(now, run), s, err)
 }

@@ -11,6 +11,7 @@ import (
 	"starling/cmd/starling/connect"
 	"starling/cmd/starling/listing"
 	"starling/cmd/starling/progress"
+	"starling/cmd/starling/stay"
 	"starling/runtime"
 )
 
@@ -89,8 +90,8 @@ func (v *showVerb) show(ctx context.Context, address string, p stepPage) error {
 func (v *showVerb) watch(ctx context.Context, address string) error {
 	return v.withRun(ctx, v.staying(false), address, func(s connect.Session, r *runtime.Run) error {
 		show, end := v.watching(r)
-		f := follower{session: s, run: r.ID, show: show}
-		now, err := f.stay(ctx, ended)
+		f := stay.Follower{Session: s, Run: r.ID, Show: show}
+		now, err := f.Stay(ctx, stay.Ended)
 		end()
 		switch {
 		case err != nil:

@@ -9,6 +9,7 @@ import (
 
 	"starling/cmd/starling/connect"
 	"starling/cmd/starling/progress"
+	"starling/cmd/starling/stay"
 	"starling/runtime"
 	"starling/runtime/query"
 )
@@ -164,8 +165,8 @@ func (c *call) receipt(r *runtime.Receipt) error {
 // afterSignal follows the run on standard error. The command's exit code is the receipt's, which
 // was good: how the run ends is told and no more.
 func (c *call) afterSignal(ctx context.Context, s connect.Session, receipt *runtime.Receipt) error {
-	f := follower{session: s, run: receipt.Run, after: receipt.Seq, show: progress.New(c.stderr).Show}
-	r, err := f.stay(ctx, atRest)
+	f := stay.Follower{Session: s, Run: receipt.Run, After: receipt.Seq, Show: progress.New(c.stderr).Show}
+	r, err := f.Stay(ctx, stay.AtRest)
 	switch {
 	case context.Cause(ctx) != nil:
 		c.left(r, s)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
+	"starling/cmd/starling/stay"
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/runtime"
@@ -56,12 +57,12 @@ With --for STATUS, until it has that status or can no longer get it.`,
 }
 
 // untilStatus reads --for.
-func untilStatus(status string) (until, error) {
+func untilStatus(status string) (stay.Until, error) {
 	if status == "" {
-		return onlySignal, nil
+		return stay.OnlySignal, nil
 	}
 	if slices.Contains(runtime.Statuses(), runtime.Status(status)) {
-		return hasStatus(runtime.Status(status)), nil
+		return stay.HasStatus(runtime.Status(status)), nil
 	}
 	var names []string
 	for _, s := range runtime.Statuses() {
@@ -121,7 +122,7 @@ func parseSize(flag, text string) (int64, error) {
 }
 
 // waitFor carries the run: waiting for something that nobody drives would be waiting for ever.
-func (v *waitVerb) waitFor(ctx context.Context, address string, enough until) error {
+func (v *waitVerb) waitFor(ctx context.Context, address string, enough stay.Until) error {
 	s, r, err := v.carry(ctx, address)
 	if err != nil {
 		return err
@@ -129,8 +130,8 @@ func (v *waitVerb) waitFor(ctx context.Context, address string, enough until) er
 	defer v.leave(s)
 	v.notice("waiting for %s: %s", r.ID, r.Status)
 	show, end := v.watching(r)
-	f := follower{session: s, run: r.ID, after: v.watchedFrom(r), show: show}
-	now, err := f.stay(ctx, enough)
+	f := stay.Follower{Session: s, Run: r.ID, After: v.watchedFrom(r), Show: show}
+	now, err := f.Stay(ctx, enough)
 	end()
 	if errors.Is(err, errTimeout) {
 		return v.timedOut(orLast(now, r))

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/webhook"
@@ -18,12 +20,19 @@ func webhooksCommand(c *call) *cobra.Command {
 		RunE:    showHelp,
 	}
 	cmd.AddCommand(webhook.Commands(webhook.Terminal{Receiver: c.receiver(nil), In: c.stdin, Out: c.stdout.Raw(), Paper: c.paper,
-		Answer: c.wanted, Flags: c.jsonFlag, Operands: operands})...)
+		Answer: c.wanted, Flags: c.jsonFlag, Operands: operands, Open: func(ctx context.Context) (*tool.Desk, func(), error) {
+			s, err := c.door().Detach(ctx)
+			if err != nil {
+				return nil, nil, err
+			}
+			return c.desk(s), func() { c.leave(s) }, nil
+		}})...)
 	return cmd
 }
 
 // receiver takes what is posted to the webhooks of the project, for an engine.
 func (c *call) receiver(desk *tool.Desk) webhook.Receiver {
 	settings := func() (*effect.Settings, error) { return c.settings(c.place.Project, "") }
-	return webhook.Receiver{Desk: desk, Settings: settings, Getenv: c.getenv, Clock: c.clock, Refusals: webhook.NewRefusals(func() string { return c.place.Store })}
+	folder := func() string { return c.place.Store }
+	return webhook.Receiver{Desk: desk, Settings: settings, Getenv: c.getenv, Clock: c.clock, Refusals: webhook.NewRefusals(folder), Shelf: webhook.NewShelf(folder)}
 }

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -167,4 +169,77 @@ func TestWebhooks(t *testing.T) {
 	if out := o.cli(0, "ps", "--all", "--jq", ".runs | length"); strings.TrimSpace(out) != "2" {
 		t.Errorf("there are %s runs, want those of d1 and d2", out)
 	}
+}
+
+// TestWebhooksReplay: what the project did not take though it was signed is kept, without secrets,
+// over SIGKILL, and done when the project was mended: once, also when it is sent again. What a
+// token may not do, and what nobody has signed, is not kept.
+func TestWebhooksReplay(t *testing.T) {
+	const secret = "It's a Secret to Everybody"
+	o := newOffice(t)
+	wrong := strings.ReplaceAll(strings.ReplaceAll(hookProject, ".issue.title", ".issue.name"), `value = ".item"`, `value = ".item.first"`)
+	o.write("starling.toml", wrong)
+	o.write("triage.star", hookScript)
+	o.cli(0, "define", "triage", "triage.star")
+	token := strings.TrimSpace(o.cli(0, "token", "add", "hub", "--can", "run,read,signal"))
+	o.env = append(o.env, "HOOK_SECRET="+secret, "HOOK_TOKEN="+token)
+	o.cli(0, "trust")
+	address, _ := o.serving("--http", "127.0.0.1:0")
+	hub := sender{t, address, secret}
+	opened := `{"action": "opened", "issue": {"title": "slow", "id": 9007199254740993}, "note": ["` + secret + `", "` + token + `"]}`
+	kept := func(want string) {
+		t.Helper()
+		if got := o.cli(0, "webhooks", "log", "--jq", `[.refused[] | select(.kept) | "\(.webhook)/\(.delivery)"] | join(" ")`, "--raw"); strings.TrimSpace(got) != want {
+			t.Errorf("kept are %q, want %q", got, want)
+		}
+	}
+
+	hub.posts(http.StatusUnprocessableEntity, "issues", "issues", "d1", opened)
+	hub.posts(http.StatusUnprocessableEntity, "issues", "issues", "d1", opened)
+	hub.posts(http.StatusUnprocessableEntity, "items", "x", "d2", `{"item": 7}`)
+	hub.posts(http.StatusUnprocessableEntity, "issues", "issues", "d3", `{"action": `)
+	sender{t, address, "another"}.posts(http.StatusForbidden, "issues", "issues", "d4", opened)
+	kept("items/d2 issues/d1")
+	if out := o.cli(0, "webhooks", "log"); !strings.Contains(out, "KEPT") || !strings.Contains(out, "want string") {
+		t.Errorf("the log: %s", out)
+	}
+	files, _ := filepath.Glob(filepath.Join(o.dir, ".starling", "webhooks", "*"))
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if info, failed := os.Stat(file); err != nil || failed != nil || info.Mode().Perm() != 0o600 || strings.Contains(string(text), "Everybody") || strings.Contains(string(text), token) {
+			t.Errorf("%s has %s (%v, %v)", file, text, err, failed)
+		}
+	}
+	if len(files) != 2 {
+		t.Errorf("got the files %v, want two", files)
+	}
+
+	o.cli(4, "webhooks", "replay", "d1")
+	o.cli(2, "webhooks", "replay", "d9")
+	o.cli(2, "webhooks", "replay")
+	kept("items/d2 issues/d1")
+	o.kill()
+	o.write("starling.toml", hookProject)
+	o.cli(0, "trust")
+	run := strings.TrimSpace(o.cli(0, "webhooks", "replay", "issues/d", "--jq", ".replayed[0].run", "--raw"))
+	kept("items/d2")
+	if out := o.cli(0, "webhooks", "replay", "--all"); out != "accepted items/d2 item 1\n" {
+		t.Errorf("replayed: %s", out)
+	}
+	kept("")
+	o.cli(2, "webhooks", "replay", "d1")
+	o.cli(0, "stop")
+	hub.address, _ = o.serving("--http", "127.0.0.1:0")
+	if again := hub.posts(http.StatusOK, "issues", "issues", "d1", opened); again.Run != run {
+		t.Errorf("sent again: got %+v, want the run %s", again, run)
+	}
+
+	o.write("starling.toml", wrong)
+	o.cli(0, "trust")
+	hub.posts(http.StatusUnprocessableEntity, "issues", "issues", "d5", opened)
+	kept("issues/d5")
+	o.write("starling.toml", hookProject)
+	o.cli(0, "trust")
+	hub.posts(http.StatusOK, "issues", "issues", "d5", opened) // its sender has tried again
+	kept("")
 }

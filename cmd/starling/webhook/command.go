@@ -3,6 +3,7 @@ package webhook
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"starling/cmd/starling/table"
 	"starling/lang/effect"
 	"starling/runtime"
+	"starling/runtime/tool"
 	"starling/stdlib/notify"
 	"starling/stdlib/project"
 	"starling/stdlib/secret"
@@ -31,6 +33,7 @@ type Terminal struct {
 	Answer   func(any) (wanted bool, _ error) // prints a document instead, if that is wanted
 	Flags    func(*cobra.Command)             // adds those of documents
 	Operands func(from, to int) cobra.PositionalArgs
+	Open     func(context.Context) (desk *tool.Desk, leave func(), _ error) // of an owner of the store that stays
 }
 
 // Commands are those below the verb webhooks.
@@ -60,10 +63,27 @@ arguments. Nothing is sent, signed or started.`,
 			return t.log(strings.Join(args, ""))
 		},
 	}
-	for _, cmd := range []*cobra.Command{list, try, log} {
+	var all bool
+	replay := &cobra.Command{
+		Use:   "replay [DELIVERY]...",
+		Short: "Do now what refused deliveries asked for",
+		Long: `Do now, by starling.toml as it is now, what deliveries asked for that were refused: those that webhooks log shows as kept. It is done in your name, under the key of
+the delivery, so one that its sender has sent again meanwhile is done once. DELIVERY is the sender's id, or its beginning, and may have the webhook in front: NAME/DELIVERY.`,
+		Example: "  starling webhooks replay --all",
+		Args: func(_ *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return runtime.Refuse(runtime.ErrUsage, "starling webhooks log lists them", "webhooks replay: want deliveries, or --all")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return t.replay(cmd.Context(), args) },
+	}
+	replay.Flags().BoolVar(&all, "all", false, "all that are kept, the oldest first")
+	commands := []*cobra.Command{list, try, log, replay}
+	for _, cmd := range commands {
 		t.Flags(cmd)
 	}
-	return []*cobra.Command{list, try, log}
+	return commands
 }
 
 // Listed is a webhook as it stands.
@@ -140,9 +160,11 @@ func (t Terminal) signs(ctx context.Context, s *effect.Settings, name string) st
 // log lists what was refused, of one webhook or of all.
 func (t Terminal) log(name string) error {
 	list, err := t.Refusals.List()
-	if err != nil {
+	kept, failed := t.Shelf.List()
+	if err = errors.Join(err, failed); err != nil {
 		return runtime.Refusef(runtime.ErrInternal, "webhooks log: %v", err)
 	}
+	list = withKept(list, kept)
 	list = slices.DeleteFunc(list, func(r Refused) bool { return name != "" && r.Webhook != name })
 	wanted, err := t.Answer(struct {
 		Schema  string    `json:"schema"`
@@ -151,11 +173,125 @@ func (t Terminal) log(name string) error {
 	if wanted || err != nil {
 		return err
 	}
-	rows := table.New(t.Paper(), "AT", "WEBHOOK", "TIMES", "DELIVERY", "EVENT", "WHY").NamedBy(3)
+	rows := table.New(t.Paper(), "AT", "WEBHOOK", "TIMES", "DELIVERY", "EVENT", "KEPT", "WHY").NamedBy(3)
 	for _, r := range list {
-		rows.Row(r.At.UTC().Format(time.RFC3339), r.Webhook, strconv.Itoa(r.Count), r.Delivery, r.Event, r.Reason)
+		rows.Row(r.At.UTC().Format(time.RFC3339), r.Webhook, strconv.Itoa(r.Count), r.Delivery, r.Event, map[bool]string{true: "yes"}[r.Kept], r.Reason)
 	}
 	return rows.Write(t.Out)
+}
+
+// withKept is what was refused, the newest first, with those that are kept though newer ones have
+// pushed them out of the list. Of a delivery that was refused several times it is the newest.
+func withKept(list []Refused, kept []Kept) []Refused {
+	for _, k := range slices.Backward(kept) {
+		same := func(r Refused) bool { return r.Webhook == k.Webhook && r.Delivery == k.Delivery }
+		if i := slices.IndexFunc(list, same); i >= 0 {
+			list[i].Kept = true
+			continue
+		}
+		k.Kept = true
+		list = append(list, k.Refused)
+	}
+	return list
+}
+
+// replayed says what came of one delivery.
+type replayed struct {
+	Webhook string `json:"webhook"`
+	Answer
+}
+
+// replay does what kept deliveries asked for: those that are named, or all.
+func (t Terminal) replay(ctx context.Context, names []string) error {
+	kept, err := t.Shelf.List()
+	if err != nil {
+		return runtime.Refusef(runtime.ErrInternal, "webhooks replay: %v", err)
+	}
+	if len(names) > 0 {
+		if kept, err = chosen(kept, names); err != nil {
+			return err
+		}
+	}
+	_, file, err := t.project()
+	if err != nil {
+		return err
+	}
+	done, failed := []replayed{}, error(nil)
+	if len(kept) > 0 {
+		desk, leave, err := t.Open(ctx)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		t.Desk = desk
+	}
+	for _, k := range kept {
+		answer, err := t.again(ctx, file, k)
+		if err != nil {
+			why := runtime.AsRefusal(err)
+			failed = cmp.Or(failed, error(runtime.Refuse(why.Kind, "it is kept still; webhooks try says what would come of a document", "%s/%s: %s", k.Webhook, k.Delivery, why.Message)))
+			continue
+		}
+		done = append(done, replayed{k.Webhook, answer})
+	}
+	wanted, err := t.Answer(struct {
+		Schema   string     `json:"schema"`
+		Replayed []replayed `json:"replayed"`
+	}{runtime.Schema, done})
+	if wanted || err != nil {
+		return cmp.Or(err, failed)
+	}
+	for _, r := range done {
+		what := ""
+		switch {
+		case r.Run != "":
+			what = " run " + r.Run
+		case r.Item > 0:
+			what = " item " + strconv.FormatUint(r.Item, 10)
+		}
+		if _, err := fmt.Fprintf(t.Out, "%s %s/%s%s\n", r.Status, r.Webhook, r.Delivery, what); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// again does what one delivery asked for, and keeps it no longer.
+func (t Terminal) again(ctx context.Context, file *project.File, k Kept) (Answer, error) {
+	hook, ok := file.Webhook(k.Webhook)
+	if !ok {
+		return Answer{}, runtime.Refusef(runtime.ErrUsage, "there is no webhook %q any more", k.Webhook)
+	}
+	posted, err := document("application/json", k.Posted)
+	if err != nil {
+		return Answer{}, err
+	}
+	answer, err := t.carryOut(ctx, delivery{hook: hook, posted: posted, event: k.Event, id: k.Delivery})
+	if err != nil {
+		return Answer{}, err
+	}
+	return answer, t.Shelf.Drop(k.Webhook, k.Delivery)
+}
+
+// chosen are the deliveries that are named, each by the beginning of what is unique of it.
+func chosen(kept []Kept, names []string) (list []Kept, _ error) {
+	for _, name := range names {
+		var fits []Kept
+		for _, k := range kept {
+			if strings.HasPrefix(k.Delivery, name) || strings.HasPrefix(k.Webhook+"/"+k.Delivery, name) && strings.Contains(name, "/") {
+				fits = append(fits, k)
+			}
+		}
+		switch len(fits) {
+		case 0:
+			return nil, runtime.Refuse(runtime.ErrUsage, "starling webhooks log says which are kept", "no delivery %q is kept", name)
+		case 1:
+			list = append(list, fits[0])
+		default:
+			return nil, runtime.Refuse(runtime.ErrAmbiguous, "write the webhook in front, or more of the id", "the delivery %q is ambiguous: it is that of %d", name, len(fits))
+		}
+	}
+	return list, nil
 }
 
 // does is what comes of a delivery, in a few words.

@@ -24,7 +24,8 @@ type Refused struct {
 	Reason   string    `json:"reason"`
 	Delivery string    `json:"delivery,omitempty"` // the sender's id of it; "" where the sender is not known
 	Event    string    `json:"event,omitempty"`
-	Count    int       `json:"count"` // of deliveries that nobody has signed: how many there were, At is the newest
+	Kept     bool      `json:"kept,omitempty"` // what was posted is, and can be replayed
+	Count    int       `json:"count"`          // of deliveries that nobody has signed: how many there were, At is the newest
 }
 
 // Refusals keeps what was refused, in a file of the store's folder, for people who look why nothing

@@ -31,6 +31,8 @@ type sender struct {
 	// challenge tells whether posted does nothing but ask whether somebody is there, and what it
 	// wants to hear; nil where nobody does.
 	challenge func(posted any) (string, bool)
+	// secrets are fields of the document that are nobody's to keep.
+	secrets []string
 }
 
 func (s sender) challenged(posted any) (string, bool) {
@@ -48,7 +50,7 @@ func senders() map[string]sender {
 		// docs.gitlab.com/user/project/integrations/webhooks: a secret that is sent along
 		"gitlab": {verify: gitlab, delivery: header("Idempotency-Key", "X-Gitlab-Event-UUID"), event: header("X-Gitlab-Event")},
 		// docs.slack.dev/authentication/verifying-requests-from-slack, and its Events API
-		"slack": {verify: slack, delivery: field("event_id"), event: slackEvent, challenge: slackChallenge},
+		"slack": {verify: slack, delivery: field("event_id"), event: slackEvent, challenge: slackChallenge, secrets: []string{"token"}},
 		// github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 		"standard": {verify: standard, delivery: header("Webhook-Id"), event: field("type")},
 		// docs.stripe.com/webhooks#verify-manually

@@ -46,6 +46,7 @@ type Receiver struct {
 	Getenv   func(name string) (string, bool)
 	Clock    func() time.Time
 	Refusals *Refusals // what is refused is noted here; nil for nowhere
+	Shelf    *Shelf    // and what could be taken another time is kept here
 }
 
 // Answer says what came of a delivery. What a run or a gate is about is not told: the sender is
@@ -97,9 +98,17 @@ func (r *Receiver) Receive(req *http.Request, name string, body []byte) (any, er
 		if p.unsigned != nil {
 			noted.Reason = p.unsigned.Error()
 		}
-		if failed := r.Refusals.Add(noted, p.unsigned != nil); failed != nil {
+		failed := r.Refusals.Add(noted, p.unsigned != nil)
+		if p.mapped && mendable(why.Kind) {
+			noted.Count = 1
+			failed = errors.Join(failed, p.keep(noted, p.posted))
+		}
+		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("it is not noted: %w", failed))
 		}
+	}
+	if err == nil && r.Shelf != nil && p.mapped { // it was sent again, and is done
+		err = r.Shelf.Drop(name, p.id)
 	}
 	return answer, err
 }
@@ -114,6 +123,9 @@ type posting struct {
 
 	unsigned  error  // why nobody is known to have signed it, which the sender does not learn; nil where somebody has
 	event, id string // what the sender calls it, once it is known
+	posted    any
+	mapped    bool              // all is right with its sender, and it was looked at what it asks for
+	hidden    map[string]string // values that it came with, or acts with
 }
 
 func (p *posting) take(req *http.Request, body []byte) (any, error) {
@@ -126,6 +138,7 @@ func (p *posting) take(req *http.Request, body []byte) (any, error) {
 	if p.unsigned = p.from.verify(key, req.Header, body, p.Clock()); p.unsigned != nil {
 		return nil, unknown(p.hook.Name, p.unsigned)
 	}
+	p.hidden = map[string]string{p.hook.Secret: key}
 	posted, unread := document(req.Header.Get("Content-Type"), body)
 	p.event, p.id = p.from.event(req.Header, posted), p.from.delivery(req.Header, posted)
 	if p.id == "" || len(p.id) > longestID { // what is the same is done once
@@ -144,6 +157,7 @@ func (p *posting) take(req *http.Request, body []byte) (any, error) {
 	if challenge, ok := p.from.challenged(posted); ok {
 		return Answer{Schema: runtime.Schema, Status: "ignored", Challenge: challenge}, nil
 	}
+	p.posted, p.mapped = posted, true
 	return p.carryOut(ctx, delivery{hook: p.hook, posted: posted, event: p.event, id: p.id})
 }
 
@@ -184,6 +198,7 @@ func (p *posting) named(ctx context.Context) (context.Context, error) {
 	if err != nil { // the sender is known, and does not learn where it is looked for
 		return nil, runtime.Refuse(runtime.ErrInternal, "starling webhooks ls says why", "this webhook has not all that it needs here")
 	}
+	p.hidden[p.hook.Token] = value
 	caller, err := known.Bearer(value)
 	if err == nil && caller.Name == "" {
 		err = runtime.Refusef(runtime.ErrDenied, "it is the token of no one here")
@@ -229,10 +244,10 @@ type delivery struct {
 }
 
 // carryOut does what a delivery asks for.
-func (r *Receiver) carryOut(ctx context.Context, d delivery) (any, error) {
+func (r *Receiver) carryOut(ctx context.Context, d delivery) (Answer, error) {
 	deed, err := d.deed(ctx)
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	answer := Answer{Schema: runtime.Schema, Status: "ignored", Delivery: d.id}
 	if deed.Tool == "" {
@@ -240,13 +255,13 @@ func (r *Receiver) carryOut(ctx context.Context, d delivery) (any, error) {
 	}
 	arguments, err := gojq.Marshal(deed.Arguments)
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	tools := tool.Tools()
 	called := &tools[slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == deed.Tool })]
 	result, err := called.Call(ctx, r.Desk, arguments)
 	if err != nil {
-		return nil, err
+		return Answer{}, err
 	}
 	answer.Status = "accepted"
 	switch result := result.(type) {

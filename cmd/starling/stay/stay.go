@@ -1,4 +1,6 @@
-package cli
+// Package stay has a command stay with a run until it has seen enough of it: to its end, until it
+// rests, or as long as anything but a signal can move it.
+package stay
 
 import (
 	"context"
@@ -6,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"starling/cmd/starling/connect"
 	"starling/runtime"
 	"starling/runtime/journal"
 )
@@ -14,14 +15,14 @@ import (
 // soon is how far ahead a timer may lie for run to stay for it.
 const soon = time.Minute
 
-// An until says whether a command has stayed with a run for long enough.
-type until func(r *runtime.Run) bool
+// An Until says whether a command has stayed with a run for long enough.
+type Until func(r *runtime.Run) bool
 
-// ended stays to the very end: run --wait.
-func ended(r *runtime.Run) bool { return r.Status.Ended() }
+// Ended stays to the very end: run --wait.
+func Ended(r *runtime.Run) bool { return r.Status.Ended() }
 
-// atRest stays while a call is pending or a timer is due within a minute: run, resume, signal.
-func atRest(r *runtime.Run) bool {
+// AtRest stays while a call is pending or a timer is due within a minute: run, resume, signal.
+func AtRest(r *runtime.Run) bool {
 	if r.Status != runtime.Suspended {
 		return r.Status.Ended()
 	}
@@ -29,13 +30,13 @@ func atRest(r *runtime.Run) bool {
 	return due == nil || time.Until(*due) > soon
 }
 
-// onlySignal stays while anything but a signal can move the run: wait. The deadline of a gate that
+// OnlySignal stays while anything but a signal can move the run: wait. The deadline of a gate that
 // is far away does not count, or a gate with a deadline could not be waited for.
-func onlySignal(r *runtime.Run) bool {
+func OnlySignal(r *runtime.Run) bool {
 	if r.Status != runtime.Suspended || r.Details.NextDue == nil {
-		return atRest(r)
+		return AtRest(r)
 	}
-	return atRest(r) && deadlineOfGate(r, *r.Details.NextDue)
+	return AtRest(r) && deadlineOfGate(r, *r.Details.NextDue)
 }
 
 func deadlineOfGate(r *runtime.Run, due time.Time) bool {
@@ -47,25 +48,25 @@ func deadlineOfGate(r *runtime.Run, due time.Time) bool {
 	return false
 }
 
-// hasStatus stays until the run has the status, or can no longer get it: wait --for.
-func hasStatus(want runtime.Status) until {
+// HasStatus stays until the run has the status, or can no longer get it: wait --for.
+func HasStatus(want runtime.Status) Until {
 	return func(r *runtime.Run) bool { return r.Status == want || r.Status.Ended() }
 }
 
-// follower stays with one run and shows what happens in it.
-type follower struct {
-	session connect.Session
-	run     string
-	after   uint64 // events up to this one have been shown, or are not to be
-	show    func(runtime.Event)
+// Follower stays with one run and shows what happens in it.
+type Follower struct {
+	Session runtime.Engine
+	Run     string
+	After   uint64 // events up to this one have been shown, or are not to be
+	Show    func(runtime.Event)
 }
 
-// stay returns the run as it is when enough says so, after everything that led there has been
+// Stay returns the run as it is when enough says so, after everything that led there has been
 // shown. It returns the last that is known of the run together with the cause when ctx ends.
-func (f *follower) stay(ctx context.Context, enough until) (*runtime.Run, error) {
+func (f *Follower) Stay(ctx context.Context, enough Until) (*runtime.Run, error) {
 	var last *runtime.Run
 	for {
-		r, err := f.session.Get(ctx, f.run)
+		r, err := f.Session.Get(ctx, f.Run)
 		if err != nil {
 			return last, errors.Join(context.Cause(ctx), err)
 		}
@@ -82,15 +83,15 @@ func (f *follower) stay(ctx context.Context, enough until) (*runtime.Run, error)
 
 // watch shows events up to those that r already tells of and, if more is wanted, beyond, up to the
 // next that turns the run.
-func (f *follower) watch(ctx context.Context, r *runtime.Run, more bool) error {
-	f.after = max(f.after, r.Details.Horizon) // what was trimmed meanwhile is not shown
-	w := runtime.WatchRequest{Run: r.ID, After: f.after, Follow: more}
-	err := f.session.Watch(ctx, w, func(ev runtime.Event) error {
+func (f *Follower) watch(ctx context.Context, r *runtime.Run, more bool) error {
+	f.After = max(f.After, r.Details.Horizon) // what was trimmed meanwhile is not shown
+	w := runtime.WatchRequest{Run: r.ID, After: f.After, Follow: more}
+	err := f.Session.Watch(ctx, w, func(ev runtime.Event) error {
 		if !more && ev.Seq > r.Details.Seq {
 			return runtime.ErrStopWatch
 		}
-		f.after = ev.Seq
-		f.show(ev)
+		f.After = ev.Seq
+		f.Show(ev)
 		if more && ev.Seq > r.Details.Seq && turns(r, ev) {
 			return runtime.ErrStopWatch
 		}
