@@ -1,12 +1,14 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"go.starlark.net/syntax"
 
 	"starling/lang/contract"
+	"starling/lang/crontab"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/lang/infer"
@@ -33,6 +35,26 @@ func (c *checker) duration(sig *signature, p effect.Param, arg syntax.Expr, s st
 		c.unsafe(arg, about+": "+s+" is longer than a year", "the units are ns us ms s m h d")
 	case d < leastWait && p.Name == "timeout" && (sig.name == "gate" || sig.name == "agent" || sig.name == "handoff" || sig.name == "role"):
 		c.unsafe(arg, about+": nobody answers within "+s, "the units are ns us ms s m h d")
+	}
+}
+
+// timetable checks a literal of the times of a schedule.
+func (c *checker) timetable(sig *signature, p effect.Param, arg syntax.Expr, s string) {
+	var err error
+	switch p.Name {
+	case "cron":
+		_, err = crontab.Read(s, "", time.Unix(0, 0))
+	case "zone":
+		_, err = crontab.Zone(s)
+	case "every":
+		if d, wrong := contract.ParseDuration(s); wrong != nil || d >= time.Second {
+			c.duration(sig, p, arg, s)
+			return
+		}
+		err = &crontab.Problem{Got: fmt.Sprintf("%q", s), Want: "a second at least"}
+	}
+	if wrong := (*crontab.Problem)(nil); errors.As(err, &wrong) {
+		c.at("bad_schedule", arg, diagnostic.Diagnostic{Message: sig.name + ": for parameter " + p.Name, Got: wrong.Got, Want: wrong.Want, Hint: wrong.Hint})
 	}
 }
 

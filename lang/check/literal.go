@@ -132,6 +132,8 @@ func (c *checker) text(sig *signature, p effect.Param, arg syntax.Expr, s string
 		d.Want = "one of " + strings.Join(p.OneOf, ", ")
 		d.Hint = diagnostic.Meant(s, p.OneOf)
 		c.at("bad_choice", arg, d)
+	case sig.name == "schedule.set" && (p.Name == "cron" || p.Name == "zone" || p.Name == "every"):
+		c.timetable(sig, p, arg, s)
 	case p.Type == "duration":
 		c.duration(sig, p, arg, s)
 	case p.Name == "pattern" && strings.HasPrefix(sig.name, "re."):
