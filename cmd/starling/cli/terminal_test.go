@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -565,4 +566,63 @@ func TestReplDesk(t *testing.T) {
 	s.expect(`odd\(7\)`)
 	s.tty.WriteString("\x07")
 	s.expect(`>>> `)
+}
+
+// TestReplAttach: any moment of a run that has ended can be looked into, at a terminal, and nothing
+// is changed there; a fork goes on from it. What was typed is found with Ctrl-R by the next
+// session, also after SIGKILL.
+func TestReplAttach(t *testing.T) {
+	dir := sitDown(t)
+	script := "def main():\n    n = [1]\n    n.append(len(agent(\"judge\", \"code\").output))\n    gate(\"ship\", options = [\"yes\"])\n    n.append(9)\n    return n\n"
+	if err := os.WriteFile(filepath.Join(dir, "ships.star"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	starling := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("starling", args...)
+		cmd.Dir = dir
+		out, err := cmd.Output()
+		if exit := (*exec.ExitError)(nil); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 3) {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	starling("run", "ships.star", "--fake", "agents.star")
+	run := starling("ps", "-q")
+	starling("signal", run+"/ship", "--choice", "yes")
+
+	s := openScreen(t, dir, "repl", "--fake", "agents.star")
+	s.enter(">>> ", ":attach "+run+"@judge")
+	s.enter(">>> ", "n")
+	s.expect(`\n\[1\]\n`)
+	s.enter(">>> ", ":attach "+run+"@ship")
+	s.enter(">>> ", "n")
+	s.expect(`\n\[1, 1\]\n`)
+	s.enter(">>> ", "n.append(5)")
+	s.enter(">>> ", "n")
+	s.expect(`\n\[1, 1, 5\]\n`) // of the copy
+	s.enter(">>> ", `agent("judge", "more")`)
+	s.expect(`nothing is asked of the world here`)
+	s.enter(">>> ", ":fork")
+	fork := s.expect(`run ([a-z0-9]+), a fork of`)
+	s.expect(">>> $")
+	s.cmd.Process.Signal(syscall.SIGKILL)
+	s.end()
+	if got := starling("ps", "-a", "--json", "--jq", `.runs[] | select(.script == "ships.star") | "\(.id) \(.status)"`, "--raw"); !strings.Contains(got, run+" completed") || !strings.Contains(got, fork+" suspended") {
+		t.Errorf("the runs are\n%s\nwant %s completed and %s suspended", got, run, fork)
+	}
+
+	if got := starling("signal", fork+"/ship", "--choice", "yes", "--json", "--jq", ".run", "--raw"); got != fork {
+		t.Errorf("the signal to the fork: %s", got)
+	}
+	if got := starling("wait", fork, "--json", "--jq", ".output | tostring", "--raw"); got != "[1,1,9]" {
+		t.Errorf("the fork came to %s, want [1,1,9]", got)
+	}
+
+	s = openScreen(t, dir, "repl")
+	s.expect(">>> $")
+	s.tty.WriteString("\x12@ship") // Ctrl-R
+	s.expect(`:attach ` + run + `@ship`)
+	s.tty.WriteString("\r")
+	s.expect(`before ship`)
 }
