@@ -1,10 +1,12 @@
 package infer
 
 import (
+	"slices"
 	"strings"
 
 	"go.starlark.net/syntax"
 
+	"starling/lang/contract"
 	"starling/lang/diagnostic"
 )
 
@@ -173,4 +175,19 @@ func (a *analysis) lacking(e *syntax.IndexExpr, x, y Type) {
 	}
 	a.later(e.Y, "missing_key", diagnostic.Diagnostic{Message: "this may be " + eitherOf(missing) + ", and there is no such key", Want: oneOf(at.obj.order),
 		Hint: "add it, or read with .get(…)"})
+}
+
+// absent: a contract says that a key may not be there (name?: T), and it is read as if it were.
+func (a *analysis) absent(e *syntax.IndexExpr, x, y Type) {
+	at, ok := x.only()
+	key, one := y.only()
+	if !ok || !one || !a.saying || at.kind != dict || at.obj.shaped == nil || at.obj.textKeys() || !key.exact || key.kind != text {
+		return
+	}
+	f := at.obj.fields[key.lit]
+	if f == nil || f.put || !slices.ContainsFunc(at.obj.shaped.Members, func(m contract.Member) bool { return m.Name == key.lit && m.Absent }) {
+		return
+	}
+	a.later(e, "missing_key", diagnostic.Diagnostic{Message: "the contract says " + key.lit + "?: the key need not be there",
+		Hint: "look first: if " + quote(key.lit) + " in …, or read with .get(" + quote(key.lit) + ", …)"})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,6 +26,7 @@ func (a *analysis) duration(o *object, p *effect.Param, x argument, call *syntax
 	var wrong error
 	for _, at := range x.typ.atoms {
 		if at.kind != text || !at.exact {
+			a.computedDuration(o, p, x.node)
 			return
 		}
 		_, err := contract.ParseDuration(at.lit)
@@ -37,6 +39,123 @@ func (a *analysis) duration(o *object, p *effect.Param, x argument, call *syntax
 	}
 	a.report("bad_duration", x.node, call, diagnostic.Diagnostic{Message: o.path + ": for parameter " + p.Name + ": " + wrong.Error(),
 		Hint: DurationHint(first), Note: a.origin(x.node, x.typ)})
+}
+
+// computedDuration: whatever is put into a text that is computed here, it is no duration.
+func (a *analysis) computedDuration(o *object, p *effect.Param, e syntax.Expr) {
+	from := e
+	if id, ok := unparen(e).(*syntax.Ident); ok && len(a.writes[variable(id)]) == 1 {
+		if written, ok := a.writes[variable(id)][0].(*syntax.Ident); ok && a.values[written] != nil {
+			from = a.values[written]
+		}
+	}
+	forms := forms(from)
+	if len(forms) == 0 || slices.ContainsFunc(forms, func(s string) bool { _, err := contract.ParseDuration(s); return err == nil }) {
+		return
+	}
+	d := diagnostic.Diagnostic{Message: o.path + ": for parameter " + p.Name + ": what is computed is no duration", Got: "such as " + strconv.Quote(forms[0]),
+		Want: `a number with a unit (ns us ms s m h d), such as "90s", "2h" or "1d"`, Hint: `write a unit right behind the number, as in "%dh" % hours`}
+	a.warn("bad_duration", e, d)
+}
+
+// durationParts are what may stand in the place of a value in a duration.
+var durationParts = []string{"4", "4h", ""}
+
+var slot = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[a-z%]|\{[^{}]*\}`) })
+
+// forms are the texts that an expression may make, as far as a duration can tell them apart: nil
+// where nothing of the text stands there.
+func forms(e syntax.Expr) []string {
+	switch e := unparen(e).(type) {
+	case *syntax.Literal:
+		if s, ok := e.Value.(string); ok {
+			return []string{s}
+		}
+	case *syntax.BinaryExpr:
+		if template, ok := unparen(e.X).(*syntax.Literal); ok && e.Op == syntax.PERCENT {
+			return filled(template, "%")
+		}
+		if e.Op == syntax.PLUS {
+			return sum(e)
+		}
+	case *syntax.CallExpr:
+		if method, ok := unparen(e.Fn).(*syntax.DotExpr); ok && method.Name.Name == "format" {
+			if template, ok := unparen(method.X).(*syntax.Literal); ok {
+				return filled(template, "{")
+			}
+		}
+	}
+	return nil
+}
+
+// sum are the forms of x + y, where one of them is known.
+func sum(e *syntax.BinaryExpr) (all []string) {
+	x, y := forms(e.X), forms(e.Y)
+	if x == nil && y == nil {
+		return nil
+	}
+	for _, left := range orAny(x) {
+		for _, right := range orAny(y) {
+			all = append(all, left+right)
+		}
+	}
+	return all
+}
+
+func orAny(forms []string) []string {
+	if forms == nil {
+		return durationParts
+	}
+	return forms
+}
+
+// filled are the texts that a template with up to two places makes.
+func filled(l *syntax.Literal, begin string) []string {
+	template, ok := l.Value.(string)
+	if !ok {
+		return nil
+	}
+	places := 0
+	for _, m := range slot().FindAllString(template, -1) {
+		switch {
+		case m == "%%" || !strings.HasPrefix(m, begin):
+		case m != "%d" && m != "%s" && m != "%r" && begin == "%":
+			return nil
+		default:
+			places++
+		}
+	}
+	if places == 0 || places > 2 {
+		return nil
+	}
+	all := []string{template}
+	for range places {
+		var next []string
+		for _, text := range all {
+			next = append(next, fillFirst(text, begin)...)
+		}
+		all = next
+	}
+	return all
+}
+
+// fillFirst puts into the first place of a template what may stand there.
+func fillFirst(template, begin string) (all []string) {
+	for _, at := range slot().FindAllStringIndex(template, -1) {
+		place := template[at[0]:at[1]]
+		if place == "%%" || !strings.HasPrefix(place, begin) {
+			continue
+		}
+		parts := durationParts
+		if place == "%d" {
+			parts = parts[:1]
+		}
+		for _, part := range parts {
+			all = append(all, template[:at[0]]+part+template[at[1]:])
+		}
+		return all
+	}
+	return nil
 }
 
 // oneOf: every text that an argument can be is none of those that the parameter takes. Of one that

@@ -537,7 +537,7 @@ func (a *analysis) take(_ *effect.Builtin, g *arguments, args bound, _ *flow) Ty
 
 // mayBeLeftOut are fields that are None as often as not, and why.
 var mayBeLeftOut = map[string]string{
-	"Decision.reason": "who answers need not give a reason", "Result.note": "an agent need not say anything beside its reply",
+	"Result.note": "an agent need not say anything beside its reply",
 }
 
 // remembered is what a variable of memory has: None where nobody has set it. Where something sets

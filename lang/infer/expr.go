@@ -470,6 +470,7 @@ func (a *analysis) index(e *syntax.IndexExpr, x, y Type) Type {
 	}
 	a.outOfRange(e, x, y)
 	a.lacking(e, x, y)
+	a.absent(e, x, y)
 	switch {
 	case !fits && x.known() && !y.empty():
 		a.cannotIndex(e, x, y, why)

@@ -22,6 +22,9 @@ func (a *analysis) look(e syntax.Expr, w *flow) {
 		case *syntax.LambdaExpr:
 			return false
 		case *syntax.BinaryExpr:
+			if key, ok := a.quietly(n.X, w).only(); ok && (n.Op == syntax.IN || n.Op == syntax.NOT_IN) && key.exact && key.kind == text {
+				a.chosenBy["["+quote(key.lit)+"]"] = true
+			}
 			for _, operand := range []syntax.Expr{n.X, n.Y} {
 				if root, _ := pathOf(operand); root == nil || !orders(n.Op) {
 					a.look(operand, w)
@@ -143,8 +146,21 @@ func (a *analysis) lookedAt(p optional) bool {
 		if i != len(p.path) && p.path[i] != '.' && p.path[i] != '[' {
 			continue
 		}
+		if p.finding.Diagnostic.Kind == "missing_key" && i < len(p.path) && a.besides(p, p.path[:i]+"[") {
+			return true // what another key says may say whether this one is there
+		}
 		looks := a.tested[tag(p.root, p.path[:i])]
 		if slices.ContainsFunc(looks, func(l looked) bool { return l.counts(p) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// besides tells whether a condition looks at another part of what a path leads to.
+func (a *analysis) besides(p optional, part string) bool {
+	for key, looks := range a.tested {
+		if strings.HasPrefix(key, tag(p.root, part)) && slices.ContainsFunc(looks, func(l looked) bool { return l.counts(p) }) {
 			return true
 		}
 	}

@@ -52,6 +52,7 @@ type object struct {
 type field struct {
 	typ  Type
 	must bool // it is there from the beginning
+	put  bool // some text puts it there
 	at   syntax.Node
 }
 
@@ -143,6 +144,7 @@ func (a *analysis) entry(o *object, key string, value Type, must bool, at syntax
 		o.order = append(o.order, key)
 		a.grewIn(o.home)
 	}
+	f.put = f.put || at != nil
 	a.grow(o.home, &f.typ, value)
 	if o.lent {
 		a.lend(value)
