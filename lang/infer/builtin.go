@@ -363,7 +363,7 @@ func (a *analysis) sortedCall(_ *effect.Builtin, g *arguments, args bound, w *fl
 	}
 	if key, ok := args["key"]; ok {
 		a.suits(key.typ, 1, nil, key.node, g.call, false)
-		a.comparable("sorted", a.invoke(key.typ, w, g.call, elem), key, g)
+		a.comparableKeys("sorted", a.invoke(key.typ, w, g.call, elem), key, g)
 	}
 	o := a.object(list, g.call, "sorted")
 	a.put(o, elem)

@@ -298,6 +298,19 @@ func (a *analysis) comparable(who string, t Type, x argument, g *arguments) {
 	a.warn("bad_operand", x.node, d)
 }
 
+// comparableKeys is comparable for what a key gives: parts of a tuple are compared where those
+// before them are equal. The pairs of a dict, which have no key, differ in their first.
+func (a *analysis) comparableKeys(who string, t Type, x argument, g *arguments) {
+	at, ok := t.only()
+	if !ok || at.kind != tuple {
+		a.comparable(who, t, x, g)
+		return
+	}
+	for _, part := range at.obj.parts() {
+		a.comparable(who, part, argument{node: x.node}, g)
+	}
+}
+
 // leastOf is how many elements every value of a type has at least.
 func leastOf(t Type) int {
 	if !t.known() {

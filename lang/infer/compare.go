@@ -1,0 +1,173 @@
+package infer
+
+import (
+	"slices"
+	"strings"
+
+	"go.starlark.net/syntax"
+
+	"starling/lang/diagnostic"
+)
+
+// What is said of comparisons: those that come out the same whatever is compared.
+
+// comparison: x == y can never hold.
+func (a *analysis) comparison(e *syntax.BinaryExpr, x, y Type) {
+	if !x.known() || !y.known() {
+		return
+	}
+	switch e.Op {
+	case syntax.EQL, syntax.NEQ:
+	case syntax.IN, syntax.NOT_IN:
+		a.membership(e, x, y)
+		return
+	case syntax.LT, syntax.LE, syntax.GT, syntax.GE:
+		a.ordering(e, x, y)
+		return
+	default:
+		return
+	}
+	if a.uncalled(e, e.X, x, y) || a.uncalled(e, e.Y, y, x) {
+		return
+	}
+	if e.Op == syntax.NEQ && onlyKind(y, none) {
+		return // to be on the safe side
+	}
+	for _, at := range append(slices.Clone(x.atoms), y.atoms...) {
+		if callable(at) {
+			return // nobody takes a function for something else by mistake, but in a test
+		}
+	}
+	for _, at := range x.atoms {
+		if mayEqual(at, y) {
+			return
+		}
+	}
+	if _, isLit := unparen(e.X).(*syntax.Literal); isLit {
+		if _, both := unparen(e.Y).(*syntax.Literal); both {
+			return
+		}
+	}
+	a.never(e, e.X, x, y, "these are never equal")
+}
+
+// uncalled: a method is compared with a value, and not what it gives.
+func (a *analysis) uncalled(e *syntax.BinaryExpr, side syntax.Expr, x, y Type) bool {
+	if len(x.atoms) == 0 || len(y.atoms) == 0 || e.Op != syntax.EQL && e.Op != syntax.NEQ {
+		return false
+	}
+	for _, at := range x.atoms {
+		if at.kind != method {
+			return false
+		}
+	}
+	for _, at := range y.atoms {
+		if callable(at) || at.kind == opaque || at.kind == module {
+			return false
+		}
+	}
+	a.warn("never_equal", e, diagnostic.Diagnostic{Message: "a method is compared, and not what it gives", Got: x.brief(), Want: y.brief(),
+		Hint: "call it: " + a.file.briefly(side) + "()", Fix: behind(side, "()")})
+	return true
+}
+
+// never warns of a comparison whose outcome is known.
+func (a *analysis) never(e *syntax.BinaryExpr, subject syntax.Expr, x, y Type, message string) {
+	d := diagnostic.Diagnostic{Message: message, Got: y.String(), Want: x.String(), Note: a.origin(subject, x), Hint: neverHint(x, y)}
+	if want := exacts(x); want != nil {
+		d.Want = oneOf(want)
+		if got, ok := y.only(); ok && got.exact && got.kind == text {
+			d.Hint, d.Fix = diagnostic.Meant(got.lit, want), respeltSide(e, want)
+		}
+	} else if len(x.atoms) > 0 && x.atoms[0].recordOf("Decision") {
+		d.Hint, d.Fix = "compare .choice", behind(subject, ".choice")
+	} else if len(x.atoms) > 0 && x.atoms[0].recordOf("Result") {
+		d.Hint = "compare .text, or a field of .output"
+	}
+	a.warn("never_equal", e, d)
+}
+
+// neverHint is what to do about a comparison of which the outcome is known.
+func neverHint(x, y Type) string {
+	for _, pair := range [][2]Type{{x, y}, {y, x}} {
+		at, ok := pair[0].only()
+		for _, n := range pair[0].atoms {
+			if n.kind == none && n.obj != nil && n.obj.why == freeForm {
+				return freeForm
+			}
+		}
+		switch {
+		case ok && at.recordOf("Completed") && onlyNumbers(pair[1]):
+			return "compare .code, or ask .ok"
+		case ok && at.recordOf("Message") && pair[1].has(none):
+			return `it is never None: the end of the timeout raises; r = attempt(mailbox.take, …), and then r.ok`
+		}
+	}
+	return ""
+}
+
+// exacts are the texts that a type consists of, nil if there are others.
+func exacts(t Type) []string {
+	var list []string
+	for _, at := range t.atoms {
+		if at.kind == none {
+			continue
+		}
+		if at.kind != text || !at.exact {
+			return nil
+		}
+		list = append(list, at.lit)
+	}
+	return list
+}
+
+func oneOf(list []string) string {
+	if len(list) == 1 {
+		return list[0]
+	}
+	return "one of " + strings.Join(list, ", ")
+}
+
+// membership: x in y can never hold.
+func (a *analysis) membership(e *syntax.BinaryExpr, x, y Type) {
+	a.undeclaredKey(argument{x, e.X}, y, "this comes out the same whatever the reply is")
+	var elems Type
+	for _, at := range y.atoms {
+		t, ok := at.through()
+		if !ok || at.obj != nil && (at.obj.lent || at.kind == dict) || t.empty() {
+			return
+		}
+		elems = join(elems, t)
+	}
+	if !elems.known() || !x.known() {
+		return
+	}
+	for _, at := range x.atoms {
+		if mayEqual(at, elems) {
+			a.misspelt(e.Y, exacts(x))
+			return
+		}
+	}
+	a.never(e, e.X, x, elems, "this is never in there")
+}
+
+// misspelt: one of the texts that something is looked for among is none that it can be, but nearly
+// one. What is not like any may be one that a condition has ruled out before.
+func (a *analysis) misspelt(among syntax.Expr, words []string) {
+	var elements []syntax.Expr
+	switch among := unparen(among).(type) {
+	case *syntax.ListExpr:
+		elements = among.List
+	case *syntax.TupleExpr:
+		elements = among.List
+	}
+	for _, e := range elements {
+		l, ok := unparen(e).(*syntax.Literal)
+		if !ok || l.Token != syntax.STRING || contains(words, l.Value.(string)) {
+			continue
+		}
+		if hint := diagnostic.Meant(l.Value.(string), words); hint != "" {
+			a.warn("never_equal", l, diagnostic.Diagnostic{Message: "this is never equal", Got: l.Raw, Want: oneOf(words), Hint: hint, Fix: respelt(l, words)})
+		}
+	}
+}
