@@ -114,6 +114,16 @@ func (s *story) apart(most int) int {
 	return most
 }
 
+// passed tells whether a seed passes over a story in whose toy repository tests are run many times:
+// two of three.
+func (s *story) passed(t *testing.T, r *rand.Rand) bool {
+	if !s.Toy || *everyCommit || r.IntN(3) == 0 {
+		return false
+	}
+	t.Log("it takes long, and the seed does not draw it; -every-commit cuts it in any case")
+	return true
+}
+
 // first is the first commit at which the story is cut: its first, unless it takes long.
 func (s *story) first(r *rand.Rand) int {
 	if s.long() {
