@@ -45,9 +45,12 @@ func Read(text, zone string, after time.Time) (*Times, error) {
 	if err != nil {
 		return nil, err
 	}
+	if zoned(text) { // which that reader takes, and panics where nothing follows
+		return nil, judge(text)
+	}
 	read, err := cron.ParseStandard(sundays(text))
 	spec, ok := read.(*cron.SpecSchedule)
-	if err != nil || !ok || spec.Location != time.Local { // "@every", and zones in the text: there is a field for each
+	if err != nil || !ok || spec.Location != time.Local { // "@every": there is a field for it
 		return nil, judge(text)
 	}
 	spec.Location = at
@@ -94,6 +97,11 @@ func nearest(name string) string {
 	return ""
 }
 
+// zoned tells whether a text begins with a zone, as some readers of cron have it.
+func zoned(text string) bool {
+	return strings.HasPrefix(text, "CRON_TZ=") || strings.HasPrefix(text, "TZ=")
+}
+
 // field is one of the five.
 type field struct {
 	name        string
@@ -123,7 +131,7 @@ func judge(text string) *Problem {
 	case strings.HasPrefix(text, "@every "):
 		wrong.Want, wrong.Hint = "five fields, or @daily and the like", fmt.Sprintf("an interval is not cron: every = %q", strings.TrimSpace(strings.TrimPrefix(text, "@every ")))
 		return wrong
-	case strings.HasPrefix(text, "CRON_TZ=") || strings.HasPrefix(text, "TZ="):
+	case zoned(text):
 		_, zone, _ := strings.Cut(parts[0], "=")
 		wrong.Want, wrong.Hint = "five fields, or @daily and the like", fmt.Sprintf("the zone stands for itself: zone = %q", zone)
 		return wrong

@@ -28,6 +28,8 @@ func TestProblems(t *testing.T) {
 		"@every 6h":       "an interval is not cron: every = \"6h\"",
 		"@reboot":         "want @hourly, @daily",
 		"TZ=Asia/Tokyo @": "zone = \"Asia/Tokyo\"",
+		"TZ=Asia/Tokyo":   "zone = \"Asia/Tokyo\"",
+		"CRON_TZ=":        "zone = \"\"",
 		"0 0 30 2 *":      "which never comes",
 		"":                "there are 0 fields",
 	} {
@@ -55,6 +57,12 @@ func FuzzRead(f *testing.F) {
 		_, err := crontab.Read(text, "", time.Unix(0, 0))
 		if err != nil && err.Error() == "" {
 			t.Errorf("%q: no reason", text)
+		}
+		if strings.HasPrefix(text, "TZ=") || strings.HasPrefix(text, "CRON_TZ=") {
+			if err == nil {
+				t.Errorf("%q: there is a field for the zone", text)
+			}
+			return // that reader panics where nothing follows
 		}
 		if strings.Contains(text, "7") { // Sunday, which that reader does not know
 			return
