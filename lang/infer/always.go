@@ -188,6 +188,9 @@ func (a *analysis) absent(e *syntax.IndexExpr, x, y Type) {
 	if f == nil || f.put || !slices.ContainsFunc(at.obj.shaped.Members, func(m contract.Member) bool { return m.Name == key.lit && m.Absent }) {
 		return
 	}
-	a.later(e, "missing_key", diagnostic.Diagnostic{Message: "the contract says " + key.lit + "?: the key need not be there",
+	noted := a.laterOf(nil, e, "missing_key", diagnostic.Diagnostic{Message: "the contract says " + key.lit + "?: the key need not be there",
 		Hint: "look first: if " + quote(key.lit) + " in …, or read with .get(" + quote(key.lit) + ", …)"})
+	if noted != nil {
+		noted.absent = true
+	}
 }

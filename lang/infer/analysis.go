@@ -76,6 +76,7 @@ type analysis struct {
 	seen     map[syntax.Expr]Type          // what expressions give, nil where nobody asks
 	tested   map[string][]looked           // what conditions look at, and where
 	chosenBy map[string]bool               // the keys by which conditions look, such as ["kind"]
+	sought   map[string]bool               // and those that they look for, with "in"
 	chosen   map[*object]bool              // the None of which they look whether it is there
 	aliased  map[*syntax.Ident]bool        // variables that are a name for a part of something
 	parts    map[partOf]*contract.Contract // of declared inputs
@@ -154,7 +155,7 @@ func inferred(files []*File, env *effect.Environment, seen map[syntax.Expr]Type,
 	a := &analysis{closed: closed, visits: maxVisits, seen: seen, world: env, byFile: map[*File]*unit{}, objects: map[place]*object{}, cells: map[*syntax.Ident]*Type{},
 		heads: map[syntax.Node]*flow{}, fns: map[syntax.Node]*fn{}, sources: map[*syntax.Literal]*contract.Contract{},
 		shapes: map[*contract.Contract]*contract.Shape{}, notes: map[string]*notation{}, verdicts: map[pairing]verdict{},
-		writes: map[*syntax.Ident][]syntax.Node{}, tested: map[string][]looked{}, chosenBy: map[string]bool{}, chosen: map[*object]bool{}, aliased: map[*syntax.Ident]bool{},
+		writes: map[*syntax.Ident][]syntax.Node{}, tested: map[string][]looked{}, chosenBy: map[string]bool{}, sought: map[string]bool{}, chosen: map[*object]bool{}, aliased: map[*syntax.Ident]bool{},
 		given: map[*syntax.Ident]Type{}, inFile: map[*syntax.Ident]*unit{}}
 	for i, f := range files {
 		u := &unit{File: f, entry: i == len(files)-1, globals: map[string]*resolve.Binding{}}
@@ -246,7 +247,7 @@ func (a *analysis) start(saying bool) {
 	if saying {
 		a.found, a.pending, a.passings = nil, nil, nil
 		a.writes, a.tested, a.chosen = map[*syntax.Ident][]syntax.Node{}, map[string][]looked{}, map[*object]bool{}
-		a.chosenBy = map[string]bool{}
+		a.chosenBy, a.sought = map[string]bool{}, map[string]bool{}
 		a.given, a.inFile = map[*syntax.Ident]Type{}, map[*syntax.Ident]*unit{}
 		a.values, a.asKeys = map[*syntax.Ident]syntax.Expr{}, map[keysOf]*syntax.IndexExpr{}
 		for _, f := range a.fns {

@@ -31,7 +31,7 @@ func (a *analysis) comparison(e *syntax.BinaryExpr, x, y Type) {
 		return
 	}
 	if e.Op == syntax.NEQ && onlyKind(y, none) {
-		return // to be on the safe side
+		return // who makes sure is not wrong
 	}
 	for _, at := range append(slices.Clone(x.atoms), y.atoms...) {
 		if callable(at) {

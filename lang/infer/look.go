@@ -22,8 +22,8 @@ func (a *analysis) look(e syntax.Expr, w *flow) {
 		case *syntax.LambdaExpr:
 			return false
 		case *syntax.BinaryExpr:
-			if key, ok := a.quietly(n.X, w).only(); ok && (n.Op == syntax.IN || n.Op == syntax.NOT_IN) && key.exact && key.kind == text {
-				a.chosenBy["["+quote(key.lit)+"]"] = true
+			if n.Op == syntax.IN || n.Op == syntax.NOT_IN {
+				a.seek(n.X, w)
 			}
 			for _, operand := range []syntax.Expr{n.X, n.Y} {
 				if root, _ := pathOf(operand); root == nil || !orders(n.Op) {
@@ -39,6 +39,13 @@ func (a *analysis) look(e syntax.Expr, w *flow) {
 		}
 		return true
 	})
+}
+
+// seek notes that a condition looks for a key.
+func (a *analysis) seek(e syntax.Expr, w *flow) {
+	if key, ok := a.quietly(e, w).only(); ok && key.exact && key.kind == text {
+		a.sought["["+quote(key.lit)+"]"] = true
+	}
 }
 
 func orders(op syntax.Token) bool {
@@ -133,8 +140,10 @@ func (a *analysis) alias(lhs, rhs syntax.Expr) {
 
 // lookedFor tells whether a condition looks at what a warning says may be missing.
 func (a *analysis) lookedFor(p optional) bool {
-	if i := strings.LastIndexByte(p.path, '['); i >= 0 && p.finding.Diagnostic.Kind == "missing_key" && a.chosenBy[p.path[i:]] {
-		return true // elements were chosen by it, under whatever name
+	if i := strings.LastIndexByte(p.path, '['); i >= 0 && p.finding.Diagnostic.Kind == "missing_key" {
+		if a.chosenBy[p.path[i:]] || p.absent && a.sought[p.path[i:]] {
+			return true // elements were chosen by it, under whatever name
+		}
 	}
 	return p.finding.missing != nil && a.chosen[p.finding.missing] || p.root != nil && a.lookedAt(p)
 }
@@ -146,7 +155,7 @@ func (a *analysis) lookedAt(p optional) bool {
 		if i != len(p.path) && p.path[i] != '.' && p.path[i] != '[' {
 			continue
 		}
-		if p.finding.Diagnostic.Kind == "missing_key" && i < len(p.path) && a.besides(p, p.path[:i]+"[") {
+		if p.absent && i < len(p.path) && a.besides(p, p.path[:i]+"[") {
 			return true // what another key says may say whether this one is there
 		}
 		looks := a.tested[tag(p.root, p.path[:i])]

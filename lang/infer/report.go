@@ -21,6 +21,7 @@ type optional struct {
 	use     syntax.Expr
 	fn      *fn
 	looped  bool // it is in a loop or a comprehension
+	absent  bool // a key that a contract says need not be there
 	finding Finding
 }
 
@@ -274,14 +275,18 @@ func (a *analysis) later(e syntax.Expr, kind string, d diagnostic.Diagnostic) {
 	a.laterOf(nil, e, kind, d)
 }
 
-// laterOf is later where the value may be the None that is missing.
-func (a *analysis) laterOf(missing *object, e syntax.Expr, kind string, d diagnostic.Diagnostic) {
+// laterOf is later where the value may be the None that is missing. It gives what it has noted, nil
+// for nothing.
+func (a *analysis) laterOf(missing *object, e syntax.Expr, kind string, d diagnostic.Diagnostic) *optional {
 	d.Severity = diagnostic.Warning
 	root, path := pathOf(e)
-	if f, ok := a.finding(kind, e, nil, d); ok {
-		f.missing = missing
-		a.pending = append(a.pending, optional{root, path, e, a.fn, len(a.loops) > 0 || a.clauses > 0, f})
+	f, ok := a.finding(kind, e, nil, d)
+	if !ok {
+		return nil
 	}
+	f.missing = missing
+	a.pending = append(a.pending, optional{root: root, path: path, use: e, fn: a.fn, looped: len(a.loops) > 0 || a.clauses > 0, finding: f})
+	return &a.pending[len(a.pending)-1]
 }
 
 // finish adds the warnings that nothing has looked at, and drops what is said twice.

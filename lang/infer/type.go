@@ -142,7 +142,7 @@ func (u *union) add(t Type) {
 		u.all, u.own = t, false
 		return
 	}
-	unknown, grown := u.all.any || t.any, false
+	grown := false
 	for _, a := range t.atoms {
 		if u.all.holds(a) {
 			continue
@@ -157,11 +157,11 @@ func (u *union) add(t Type) {
 		}
 		u.all.atoms = append(u.all.atoms, a)
 	}
-	if grown || unknown != u.all.any {
-		u.all = Type{any: unknown, atoms: u.all.atoms}
-	}
 	if grown {
 		u.all.atoms = widen(u.all.atoms)
+	}
+	if grown || t.any && !u.all.any {
+		u.all = Type{any: u.all.any || t.any, atoms: u.all.atoms}
 	}
 }
 
