@@ -12,6 +12,7 @@ import (
 
 	"starling/lang/effect"
 	"starling/stdlib/agent"
+	"starling/stdlib/git"
 	"starling/stdlib/notify"
 	"starling/stdlib/pdf"
 	"starling/stdlib/tool"
@@ -79,11 +80,12 @@ func Environment(o Options) *effect.Environment {
 	handlers["tool"] = servers.Handler()
 	handlers["notify"] = notify.Handler()
 	trees := newTrees()
-	handlers["workspace"] = workspaceHandler(trees)
+	keeper := new(git.Keeper)
+	handlers["workspace"] = workspaceHandler(trees, keeper)
 	for kind, h := range handlers {
 		handlers[kind] = trees.within(h)
 	}
-	env.Handlers, env.Tidy = handlers, trees.tidy
+	env.Handlers, env.Tidy, env.Rest = handlers, trees.tidy, keeper.Close
 	return env
 }
 

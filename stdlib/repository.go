@@ -21,8 +21,8 @@ import (
 const maxPatch = 256 << 10
 
 // workspaceHandler performs requests of kind "workspace", one at a time: two that change a
-// repository at once would wait for each other's locks.
-func workspaceHandler(trees *trees) *effect.Handler {
+// repository at once would wait for each other's locks. The shell of one is kept for the next.
+func workspaceHandler(trees *trees, keeper *git.Keeper) *effect.Handler {
 	turn := make(chan struct{}, 1)
 	return &effect.Handler{
 		Workspace: true,
@@ -46,12 +46,12 @@ func workspaceHandler(trees *trees) *effect.Handler {
 			case <-ctx.Done():
 				return repositoryFailed(ctx, a, ctx.Err())
 			}
-			return performWorkspace(ctx, a)
+			return performWorkspace(ctx, a, keeper)
 		},
 	}
 }
 
-func performWorkspace(ctx context.Context, a *effect.Attempt) effect.Reply {
+func performWorkspace(ctx context.Context, a *effect.Attempt, keeper *git.Keeper) effect.Reply {
 	args := effect.ViewOf(a.Args)
 	if args.Text("do") == "head" { // also where there is no repository
 		if head := git.Head(a.Settings.Workspace); head != "" {
@@ -63,7 +63,9 @@ func performWorkspace(ctx context.Context, a *effect.Attempt) effect.Reply {
 	if serve == nil {
 		return repositoryFailed(ctx, a, errors.New("this build does not know this operation"))
 	}
-	r, err := git.Open(gitOptions(a))
+	o := gitOptions(a)
+	o.Keeper = keeper
+	r, err := git.Open(o)
 	if err != nil {
 		return repositoryFailed(ctx, a, err)
 	}

@@ -24,6 +24,10 @@ type Environment struct {
 	// for each run, once nobody is at work there. A folder that is not there is tidy. Nil where
 	// nobody makes trees.
 	Tidy func(folder string, ended func(run string) bool) error
+	// Rest ends what handlers keep for the next request, and returns when it is gone. Whoever has
+	// no further requests calls it; there may be some after it all the same. Nil where nothing is
+	// kept.
+	Rest func()
 	// Codecs write down the values of foreign types; their order is part of the snapshots' format.
 	Codecs []Codec
 	// Docs is what there is to say beside what the builtins say of themselves, in the form of

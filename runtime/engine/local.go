@@ -515,6 +515,9 @@ func (e *Local) shutDown() error {
 		}
 	}
 	e.stop(errLeaving)
+	if e.env.Rest != nil {
+		e.env.Rest()
+	}
 	e.reader.close()
 	return errors.Join(append(errs, e.store.Close())...)
 }

@@ -21,8 +21,8 @@ import (
 	"starling/stdlib/process"
 )
 
-// TestMain is four programs: the guard, one that rolls back and one that serves branches, which may
-// be killed at it, and the tests.
+// TestMain is five programs: the guard, one that rolls back, one that serves branches and one that
+// keeps a shell, which may be killed at it, and the tests.
 func TestMain(m *testing.M) {
 	process.GuardMain(os.Args)
 	if dir := os.Getenv("TEST_ROLLBACK"); dir != "" {
@@ -34,6 +34,13 @@ func TestMain(m *testing.M) {
 	}
 	if dir := os.Getenv("TEST_TREES"); dir != "" {
 		if _, err := play(context.Background(), dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if dir := os.Getenv("TEST_KEPT"); dir != "" {
+		if err := keep(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

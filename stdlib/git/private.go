@@ -304,8 +304,18 @@ func inQuotes(text string) string {
 
 // users reads what the user and the system say, with what they include.
 func (p *private) users(ctx context.Context) ([]setting, error) {
-	line := "cd " + quoted(p.dir) + " && GIT_DIR=" + quoted(p.dir) + " git config -z --list --includes"
-	return p.settings(ctx, line, "your own configuration of git")
+	line := "cd " + quoted(p.dir) + " && GIT_DIR=" + quoted(p.dir) + " git config -z --list --includes --show-origin"
+	entries, err := p.settings(ctx, line, "your own configuration of git")
+	var list []setting
+	for pair := range slices.Chunk(entries, 2) {
+		if file, ok := strings.CutPrefix(pair[0], "file:"); ok && !strings.HasPrefix(file, p.dir) {
+			p.of.shell.made.note(file)
+		}
+		if len(pair) == 2 {
+			list = append(list, settingOf(pair[1]))
+		}
+	}
+	return list, err
 }
 
 // repositorys reads what the repository says. What it would include is not read.
@@ -328,10 +338,16 @@ func (p *private) repositorys(ctx context.Context) ([]setting, error) {
 		line += " " + name + "=" + quoted(value)
 	}
 	line += " git config --file theirs --no-includes -z --list"
-	return p.settings(ctx, line, name)
+	entries, err := p.settings(ctx, line, name)
+	var list []setting
+	for _, entry := range entries {
+		list = append(list, settingOf(entry))
+	}
+	return list, err
 }
 
-func (p *private) settings(ctx context.Context, line, name string) (list []setting, err error) {
+// settings are the entries that a command lists.
+func (p *private) settings(ctx context.Context, line, name string) (entries []string, err error) {
 	a, err := p.of.shell.run(ctx, line, nil)
 	if err != nil {
 		return nil, err
@@ -341,14 +357,15 @@ func (p *private) settings(ctx context.Context, line, name string) (list []setti
 		p.of.warn("%s cannot be read, so git goes on without it: %s", name, strings.TrimPrefix(said, "fatal: "))
 		return nil, nil
 	}
-	for entry := range strings.SplitSeq(a.out, "\x00") {
-		key, value, given := strings.Cut(entry, "\n")
-		if !given {
-			value = "true"
-		}
-		list = append(list, setting{key, value})
+	return strings.Split(strings.TrimSuffix(a.out, "\x00"), "\x00"), nil
+}
+
+func settingOf(entry string) setting {
+	key, value, given := strings.Cut(entry, "\n")
+	if !given {
+		value = "true"
 	}
-	return list, nil
+	return setting{key, value}
 }
 
 // limited reads a file that is one and not too large. What stands there may be a pipe by now.

@@ -62,6 +62,7 @@ type Options struct {
 	Rights    jail.Rights       // what is never changed in the workspace
 	Filters   []string          // names of the user's filters that commits go through
 	Warn      func(text string) // is told what git went without; nil tells nobody
+	Keeper    *Keeper           // keeps the shell for the next request; nil ends it
 }
 
 // Repository is a working tree and its git directory. It serves one call at a time.
@@ -177,8 +178,9 @@ func (r *Repository) run(ctx context.Context, c call) (string, error) {
 	return "", failure(c.args[0], a)
 }
 
-// Close ends what runs for the repository, when there is something. It may be used again.
-func (r *Repository) Close() { r.shell.end() }
+// Close ends what runs for the repository, when there is something, or gives it to the Keeper. It
+// may be used again.
+func (r *Repository) Close() { r.shell.close() }
 
 // Files lists what is not ignored, tracked or not, sorted: files and links that are there.
 func (r *Repository) Files(ctx context.Context) ([]string, error) {

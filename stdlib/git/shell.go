@@ -19,14 +19,15 @@ import (
 // shell runs the commands of git for a repository, one after another, in one sh under one guard and
 // in one sandbox: to make these takes ten times as long as most commands of git do. It is there
 // from the first command until it is closed, and holds the lock of the step meanwhile. One that was
-// ended is followed by another.
+// ended is followed by another, and one that was closed may serve the next request: see [Keeper].
 //
 // Commands go to its standard input, exit codes come back as lines. What a command reads and writes
 // is in files, in a folder within git's own if that can be. The folder of an owner that was killed
 // is removed by the next shell.
 type shell struct {
-	of  *Repository // as which it is confined
-	now *session    // nil when there is none
+	of   *Repository // as which it is confined
+	now  *session    // nil when there is none
+	made making      // what now was made from
 }
 
 // session is a shell that was started.
@@ -91,6 +92,16 @@ func (s *shell) begin(ctx context.Context) error {
 		}
 	}
 	spec := s.spec()
+	s.made = s.of.madeFrom(spec)
+	if k := s.of.o.Keeper; s.of.o.keeps() {
+		if kept := k.take(s.made); kept != nil {
+			s.now, s.made = kept.now, kept.made
+			return nil
+		}
+		if spec.Lock != "" {
+			spec.Lock = filepath.Join(filepath.Dir(spec.Lock), lockOfKept)
+		}
+	}
 	n := &session{codes: make(chan string, 1), ended: make(chan struct{}),
 		private: map[string]*private{}}
 	spec.OnLine = func(line []byte, _ bool) { n.codes <- string(line) }
@@ -101,7 +112,11 @@ func (s *shell) begin(ctx context.Context) error {
 	}
 	if err == nil {
 		spec.Sandbox.Write = append(spec.Sandbox.Write, n.folder, n.apart)
-		n.child, err = process.Start(ctx, spec)
+		start := process.Start
+		if s.of.o.keeps() {
+			start = startKept
+		}
+		n.child, err = start(ctx, spec)
 	}
 	if err != nil {
 		n.remove()
@@ -134,14 +149,35 @@ func (s *shell) place(ctx context.Context, name string) (string, error) {
 // end returns when the shell is gone.
 func (s *shell) end() {
 	if n := s.now; n != nil {
-		n.remove()
-		_ = n.commands.Close() // the end of its input
-		<-n.ended
 		s.now = nil
-		for _, lack := range n.result.Lacks {
-			s.of.warn("the sandbox of git is not whole: %s", lack)
-		}
+		n.end()
+		s.of.tellLacks(n)
 	}
+}
+
+// close ends the shell, or leaves it to the next request.
+func (s *shell) close() {
+	n := s.now
+	if n == nil || !s.of.o.keeps() || n.clean() != nil || !n.whole() {
+		s.end()
+		return
+	}
+	s.now = nil
+	s.of.o.Keeper.keep(&keptShell{n, s.made})
+	s.of.tellLacks(n)
+}
+
+func (r *Repository) tellLacks(n *session) {
+	for _, lack := range n.child.Lacks() {
+		r.warn("the sandbox of git is not whole: %s", lack)
+	}
+}
+
+// end returns when nothing of a session is left.
+func (n *session) end() {
+	n.remove()
+	_ = n.commands.Close() // the end of its input
+	<-n.ended
 }
 
 // spec is sh where git may be: it reads what programs need and what git is told by its user, and

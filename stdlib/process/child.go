@@ -113,6 +113,13 @@ func byContext(ctx context.Context) func(*Result) {
 // returned.
 func (c *Child) Pid() int { return c.pid }
 
+// Lacks lists what of the sandbox this system could not enforce, as Result.Lacks will.
+func (c *Child) Lacks() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.result.Lacks
+}
+
 // Stop asks for the end of the child and all of its descendants, and does not wait for it.
 func (c *Child) Stop() { c.end(func(r *Result) { r.Stopped = true }) }
 
