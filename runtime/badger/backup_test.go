@@ -98,6 +98,9 @@ func TestBackupWhileCommitting(t *testing.T) {
 }
 
 func TestDamagedBackup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	path := backup(t, filled(t))
 	whole, err := os.ReadFile(path)
 	must(t, err)

@@ -203,6 +203,9 @@ func size(t *testing.T, path string) int64 {
 }
 
 func TestFlippedByteInWriteAheadLog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	dir := crashed(t, filled(t))
 	path := one(t, dir, "*.mem")
 	end := logEnd(t, path)

@@ -125,6 +125,9 @@ func (w *world) standing(when string) {
 // Whatever happens to the runs and to their owner, the index and the journals say the same of what
 // agents have cost.
 func TestTheBillIsTheJournals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { billSeed(t, rand.New(rand.NewPCG(seed, 5))) })

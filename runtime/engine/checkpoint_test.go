@@ -155,6 +155,9 @@ func TestCheckpointOfALargeRunThatLeavesMemory(t *testing.T) {
 // What a machine did before the process died counts with what it does since: however often that
 // happens, a replay is bounded.
 func TestStepsOfARunWhoseProcessDiesOften(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	const life = 9_000_000 // steps; 20 million make a checkpoint due
 	const lives = 3
 	w := newWorld(t)

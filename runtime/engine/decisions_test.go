@@ -368,6 +368,9 @@ def main():
 
 // A page of the record, and the decisions of one run, cost what they have, however many there are.
 func TestAPageOfDecisionsCostsTheSameBesideMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	of := func(n int) (first, narrow, one effort) {
 		p := newPlot(t, memory.New())
 		var run string
@@ -489,6 +492,9 @@ def main():
 // What is edited in another form than that of the data has nothing put into it, and a long list
 // takes time in proportion to its length.
 func TestEditedDataInAnotherForm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	w := trims(t, 0)
 	run := w.start(`
 HIDES = contract("{n: int, items: [int], plan?: string @agent}")

@@ -124,6 +124,9 @@ func found(t *testing.T, e runtime.Engine, ctx context.Context, text string, lim
 // By the index a filter finds what it finds by looking at every run: with the engine that has run
 // them, after a restart, where another build had the store meanwhile, and for a reader of that.
 func TestFiltersFindByTheIndex(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		finding(w)

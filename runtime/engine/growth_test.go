@@ -144,6 +144,9 @@ def main(i):
 
 // A page of runs, and one of gates, costs what the page has, however many there are.
 func TestAPageCostsTheSameBesideMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	queries := map[string]runtime.Query{
 		"ps":        {Limit: 10},
 		"ps -a":     {Limit: 10, All: true},

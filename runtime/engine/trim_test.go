@@ -304,6 +304,9 @@ func TestRunIsReadWhileItIsTrimmed(t *testing.T) {
 // A run that loops takes at most 300 bytes a step beyond payloads and, where its journal is
 // trimmed, a bounded store.
 func TestStoreOfALoopIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	const steps = 4000
 	whole := trims(t, 0)
 	whole.looped(steps / 2)

@@ -11,6 +11,9 @@ import (
 
 // TestBackends holds for every backend: the same agent, written for each, comes to the same reply.
 func TestBackends(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a table of programs, for long: the gate plays it without the race detector")
+	}
 	for _, c := range []struct {
 		name    string
 		command string // what the agent is as a shell script

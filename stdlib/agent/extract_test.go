@@ -59,6 +59,9 @@ func TestYAMLThatIsSetApart(t *testing.T) {
 // Trying at every bracket would read these texts thousands of times over, which the time limit of
 // the tests would not survive.
 func TestHostileTexts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	for name, text := range map[string]string{
 		"open objects":  strings.Repeat("{", 1<<17),
 		"open arrays":   strings.Repeat("[", 1<<17),

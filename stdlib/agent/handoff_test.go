@@ -86,6 +86,9 @@ func TestHandoffRefuses(t *testing.T) {
 
 // A contract may fill in defaults without end: what comes of a payload is bounded like the payload.
 func TestHandoffThatGrows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	call := `handoff("a", [{}] * 200000, accepts = contract("[{text: string = \"` + strings.Repeat("x", 20) + `\"}]"))`
 	_, fault := newStage(t, "", "def a(req): pass").request(call)
 	if want := "handoff to a: the value is larger than 1048576 bytes"; fault == nil || fault.Kind != effect.KindInvalid || fault.Message != want {

@@ -22,6 +22,9 @@ func mcpStage(t *testing.T, does string, args ...string) *stage {
 
 // The arguments of a tool are what it has names for, and its result is the reply.
 func TestAgentsThatAreTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a table of programs, for long: the gate plays it without the race detector")
+	}
 	for _, c := range []struct{ tool, call, want, heard string }{
 		{"select", `agent("a", input = {"query": "orders", "more": 1})`, `ok output={"n": 3} text="rows of orders"`, "select orders\n"},
 		{"select", `agent("a", input = {"query": "q"}, output = contract("{n: int}"))`, `ok output={"n": 3} text="rows of q"`, "select q\n"},

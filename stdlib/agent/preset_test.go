@@ -56,6 +56,9 @@ func geminiSays(text string) string {
 // Whatever the exit code says: what was denied, limited or broken off has failed, and the class
 // says whether another attempt may help.
 func TestPresets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a table of programs, for long: the gate plays it without the race detector")
+	}
 	for _, c := range []struct{ name, preset, script, output, want string }{
 		{"a text", "claude", lines(claudeInit, claudeResult(`"result":"All is well."`)), "",
 			`ok text="All is well." usage={"input_tokens": 13, "output_tokens": 7, "cached_tokens": 10, "usd": 0.25, "model": "opus", "claimed": True}`},

@@ -109,6 +109,9 @@ func TestInsertedTests(t *testing.T) {
 
 // A report that is cut anywhere is never one of fewer tests: it is refused, or it has all of them.
 func TestCutReports(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	for file, format := range samples {
 		text := sample(t, file)
 		whole := said(measure.Read(format, []string{text}))
@@ -241,6 +244,9 @@ func rule(sign string) string { return strings.Repeat(sign, 70) + "\n" }
 
 // Ids that together are more than a payload holds are refused, not cut.
 func TestTooManyIDs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	var b strings.Builder
 	for i := range 70_000 {
 		fmt.Fprintf(&b, "ok %d - a test %d\n", i, i)
@@ -395,6 +401,9 @@ func TestCode(t *testing.T) {
 // Time is in proportion to the text, whatever is in it: twice the text never takes ten times as
 // long.
 func TestReadersAreLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, for long: the gate plays it without the race detector")
+	}
 	for name, piece := range map[string]string{
 		"tap":      "    not ok 1 - a # skip # todo \\# \\# \\#\n",
 		"unittest": "test_a (t.T.test_a) (x) ... ... ... skipped\n",
