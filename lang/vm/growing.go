@@ -75,9 +75,8 @@ func (m *Machine) enlarge(act *activation) error {
 	if err != nil {
 		return fmt.Errorf("parallel: %w", err)
 	}
-	n := m.alive() + len(calls) - act.int(parallelBegun)
-	if n > m.limits.Fibers {
-		return tooManyBranches(n, m.limits.Fibers)
+	if err := m.roomFor(len(calls) - act.int(parallelBegun)); err != nil {
+		return err
 	}
 	if old, ok := act.state[parallelKeys].(starlark.Tuple); ok {
 		for i, key := range old {
@@ -99,9 +98,14 @@ func (m *Machine) enlarge(act *activation) error {
 	return nil
 }
 
-func tooManyBranches(n, limit int) error {
+// roomFor refuses more branches than may be.
+func (m *Machine) roomFor(more int) error {
+	n := m.alive() - 1 + more // the script itself is none
+	if n <= m.limits.Branches {
+		return nil
+	}
 	return effect.Errorf(effect.KindLimit, "parallel: %d branches would be running at once, the limit is %d",
-		n-1, limit)
+		n, m.limits.Branches)
 }
 
 // restoreSource checks where branches are added.

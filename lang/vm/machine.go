@@ -13,10 +13,10 @@ import (
 
 // Limits bound what a run may use. Zero means the default.
 type Limits struct {
-	Frames int   // depth of calls, counted along a fiber and the fibers waiting for it
-	Fibers int   // branches that exist at once, and the script itself
-	Steps  int64 // steps of one fiber since its last outcome
-	Memory int64 // bytes of what is alive, by the machine's own count
+	Frames   int   // depth of calls, counted along a fiber and the fibers waiting for it
+	Branches int   // that exist at once
+	Steps    int64 // steps of one fiber since its last outcome
+	Memory   int64 // bytes of what is alive, by the machine's own count
 
 	// Shared says that values which others read meanwhile can be within the script's reach.
 	// Counting then gives nothing back.
@@ -34,10 +34,10 @@ const FreeLoan = 64 << 10
 
 // The defaults of Limits.
 const (
-	DefaultFrames = 256
-	DefaultFibers = 10_000
-	DefaultSteps  = 1_000_000_000
-	DefaultMemory = 1 << 30
+	DefaultFrames   = 256
+	DefaultBranches = 10_000
+	DefaultSteps    = 1_000_000_000
+	DefaultMemory   = 1 << 30
 )
 
 // A slice ends after so many steps, or so many bytes given out.
@@ -148,8 +148,8 @@ func (m *Machine) SetLimits(l Limits) {
 	if l.Frames == 0 {
 		l.Frames = DefaultFrames
 	}
-	if l.Fibers == 0 {
-		l.Fibers = DefaultFibers
+	if l.Branches == 0 {
+		l.Branches = DefaultBranches
 	}
 	if l.Steps == 0 {
 		l.Steps = DefaultSteps

@@ -214,8 +214,8 @@ func (p *player) limit(assignment string) {
 	switch k {
 	case "frames":
 		p.limits.Frames = int(n)
-	case "fibers":
-		p.limits.Fibers = int(n)
+	case "branches":
+		p.limits.Branches = int(n)
 	case "steps":
 		p.limits.Steps = n
 	case "memory":

@@ -402,7 +402,7 @@ func probe(img *Image, b []byte, exact bool) (taken bool, err error) {
 
 // run lets a machine go on for a while; what it comes to is its own affair.
 func run(m *Machine) error {
-	m.SetLimits(Limits{Frames: 60, Fibers: 40, Steps: 20_000, Memory: 4 << 20})
+	m.SetLimits(Limits{Frames: 60, Branches: 40, Steps: 20_000, Memory: 4 << 20})
 	for n := range 12 {
 		stop := m.Run(nil)
 		if stop.Status == Done || stop.Status == Failed {

@@ -86,8 +86,8 @@ func startParallel(c nativeCall, args starlark.Tuple, kwargs []starlark.Tuple) e
 	if err != nil {
 		return fmt.Errorf("parallel: %w", err)
 	}
-	if n := c.m.alive() + len(calls); n > c.m.limits.Fibers {
-		return tooManyBranches(n, c.m.limits.Fibers)
+	if err := c.m.roomFor(len(calls)); err != nil {
+		return err
 	}
 	if o.isolated {
 		return startIsolated(c, &o, keys, calls, need, mode)
