@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -242,4 +243,21 @@ func TestWebhooksReplay(t *testing.T) {
 	o.cli(0, "trust")
 	hub.posts(http.StatusOK, "issues", "issues", "d5", opened) // its sender has tried again
 	kept("")
+
+	// What is done is answered as done, also where what is kept of it cannot be removed.
+	o.write("starling.toml", wrong)
+	o.cli(0, "trust")
+	hub.posts(http.StatusUnprocessableEntity, "issues", "issues", "d6", opened)
+	files, _ = filepath.Glob(filepath.Join(o.dir, ".starling", "webhooks", "*"))
+	if err := errors.Join(os.Remove(files[0]), os.MkdirAll(filepath.Join(files[0], "stuck"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	o.write("starling.toml", hookProject)
+	o.cli(0, "trust")
+	if done := hub.posts(http.StatusOK, "issues", "issues", "d6", opened); done.Run == "" {
+		t.Errorf("done, but not forgotten: got %+v", done)
+	}
+	if log := o.cli(0, "webhooks", "log"); !strings.Contains(log, "it is done; do not replay it") {
+		t.Errorf("the log: %s", log)
+	}
 }

@@ -227,12 +227,15 @@ func (t Terminal) replay(ctx context.Context, names []string) error {
 	}
 	for _, k := range kept {
 		answer, err := t.again(ctx, file, k)
-		if err != nil {
-			why := runtime.AsRefusal(err)
-			failed = cmp.Or(failed, error(runtime.Refuse(why.Kind, "it is kept still; webhooks try says what would come of a document", "%s/%s: %s", k.Webhook, k.Delivery, why.Message)))
+		if err == nil {
+			done = append(done, replayed{k.Webhook, answer})
+			if err := t.Shelf.Drop(k.Webhook, k.Delivery); err != nil {
+				failed = cmp.Or(failed, error(runtime.Refusef(runtime.ErrInternal, "%s/%s: %s", k.Webhook, k.Delivery, doneThough(err))))
+			}
 			continue
 		}
-		done = append(done, replayed{k.Webhook, answer})
+		why := runtime.AsRefusal(err)
+		failed = cmp.Or(failed, error(runtime.Refuse(why.Kind, "it is kept still; webhooks try says what would come of a document", "%s/%s: %s", k.Webhook, k.Delivery, why.Message)))
 	}
 	wanted, err := t.Answer(struct {
 		Schema   string     `json:"schema"`
@@ -256,7 +259,7 @@ func (t Terminal) replay(ctx context.Context, names []string) error {
 	return failed
 }
 
-// again does what one delivery asked for, and keeps it no longer.
+// again does what one delivery asked for.
 func (t Terminal) again(ctx context.Context, file *project.File, k Kept) (Answer, error) {
 	hook, ok := file.Webhook(k.Webhook)
 	if !ok {
@@ -266,11 +269,7 @@ func (t Terminal) again(ctx context.Context, file *project.File, k Kept) (Answer
 	if err != nil {
 		return Answer{}, err
 	}
-	answer, err := t.carryOut(ctx, delivery{hook: hook, posted: posted, event: k.Event, id: k.Delivery})
-	if err != nil {
-		return Answer{}, err
-	}
-	return answer, t.Shelf.Drop(k.Webhook, k.Delivery)
+	return t.carryOut(ctx, delivery{hook: hook, posted: posted, event: k.Event, id: k.Delivery})
 }
 
 // chosen are the deliveries that are named, each by the beginning of what is unique of it.

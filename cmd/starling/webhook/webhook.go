@@ -108,9 +108,25 @@ func (r *Receiver) Receive(req *http.Request, name string, body []byte) (any, er
 		}
 	}
 	if err == nil && r.Shelf != nil && p.mapped { // it was sent again, and is done
-		err = r.Shelf.Drop(name, p.id)
+		p.drop()
 	}
 	return answer, err
+}
+
+// drop keeps the delivery no longer. It is done whatever comes of that, and so it is answered: the
+// log has that it is kept still.
+func (p *posting) drop() {
+	err := p.Shelf.Drop(p.hook.Name, p.id)
+	if err == nil || p.Refusals == nil {
+		return
+	}
+	still := Refused{Webhook: p.hook.Name, At: p.Clock(), Kind: string(runtime.ErrInternal), Reason: doneThough(err), Delivery: p.id, Event: p.event}
+	_ = p.Refusals.Add(still, false) // on the same disk: nothing is left to say it with
+}
+
+// doneThough says that what was done could not be forgotten.
+func doneThough(err error) string {
+	return fmt.Sprintf("it is done; do not replay it: it is kept still, %v", err)
 }
 
 // posting is what somebody posts to a webhook, from the beginning to its end.
