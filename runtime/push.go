@@ -31,5 +31,6 @@ type Pushed struct {
 	Queue  string `json:"queue"`
 	Item   uint64 `json:"item"`            // its number in the queue
 	Known  bool   `json:"known,omitempty"` // an item of the key was there: nothing was put into the queue
+	Other  bool   `json:"other,omitempty"` // and it has another value: one that was pushed under the key, or one that it was given back with
 	Oldest uint64 `json:"oldest"`          // number of the oldest item that is in the queue and not parked
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"go.starlark.net/starlark"
+
 	"starling/lang/contract"
 	"starling/lang/effect"
 	"starling/runtime"
@@ -53,6 +55,11 @@ func (e *Local) push(ctx context.Context, queue string, it *journal.Item) (*runt
 		return nil, err
 	}
 	p := &runtime.Pushed{Schema: runtime.Schema, Queue: queue, Item: id, Known: writes == nil, Oldest: id}
+	if p.Known {
+		if p.Other, err = e.holdsOther(queue, id, it.Value); err != nil {
+			return nil, err
+		}
+	}
 	err = e.shared.Items(queue, func(oldest uint64, _ []byte) error {
 		p.Oldest = oldest
 		return runtime.ErrStopScan
@@ -61,6 +68,31 @@ func (e *Local) push(ctx context.Context, queue string, it *journal.Item) (*runt
 		err = e.commit(ctx, &runtime.Batch{Writes: writes})
 	}
 	return p, err
+}
+
+// holdsOther tells whether an item, waiting, held or parked, has another value.
+func (e *Local) holdsOther(queue string, id uint64, value effect.Payload) (bool, error) {
+	row, err := e.store.Get(journal.ItemKey(journal.PrefixQueue, queue, id))
+	if errors.Is(err, runtime.ErrNoKey) {
+		row, err = e.store.Get(journal.ItemKey(journal.PrefixParked, queue, id))
+	}
+	if err != nil {
+		return false, err
+	}
+	it, err := journal.ItemOf(row)
+	if err != nil {
+		return false, err
+	}
+	has, err := it.Value.Value()
+	if err != nil {
+		return false, err
+	}
+	wanted, err := value.Value()
+	if err != nil {
+		return false, err
+	}
+	same, err := starlark.Equal(has, wanted) // whatever the order of their keys
+	return !same, err
 }
 
 // Attended tells whether somebody is at a queue.

@@ -33,6 +33,7 @@ type Cost struct {
 	Run    string    `json:"run,omitempty"`
 	By     string    `json:"by"`
 	Rows   []CostRow `json:"rows"`
+	More   int       `json:"more,omitempty"` // rows beyond the limit, which Total has, too
 	Total  CostSum   `json:"total"`
 
 	// Budgets are those of the project: of a day as they stand today and, of one run, that run's.
@@ -71,6 +72,7 @@ type CostSum struct {
 type CostQuery struct {
 	Run     string           // only this run; "" for all
 	By      string           // "" for the agent of one run, and for the run of all
+	Limit   int              // of rows, 0 for all: the newest runs or days, or the first by their names
 	Budgets []effect.Ceiling // of the project
 	Today   time.Time
 }
@@ -122,6 +124,7 @@ func CostOf(ctx context.Context, e runtime.Engine, q CostQuery) (*Cost, error) {
 		return nil, err
 	}
 	d := all.document()
+	d.cut(q.Limit)
 	d.Budgets, err = budgetsLeft(ctx, e, q, all.budgets)
 	return d, err
 }
@@ -292,6 +295,19 @@ func (all *costs) document() *Cost {
 	}
 	d.Total = all.total.sum()
 	return &d
+}
+
+// cut leaves at most so many rows, 0 for all: of days the last ones.
+func (d *Cost) cut(limit int) {
+	if limit <= 0 || len(d.Rows) <= limit {
+		return
+	}
+	d.More = len(d.Rows) - limit
+	if d.By == runtime.CostByDay {
+		d.Rows = d.Rows[d.More:]
+		return
+	}
+	d.Rows = d.Rows[:limit]
 }
 
 // stepsLeft are the steps of a run or, where its journal was trimmed, those that it still tells of,

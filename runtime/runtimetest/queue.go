@@ -38,6 +38,7 @@ func testPush(e *subject, q runtime.Queues) {
 	e.same("an item of a key", e.push(q, "k", "2").Item, uint64(2))
 	again := e.push(q, "k", "3")
 	e.same("the key again", []any{again.Item, again.Known, again.Oldest}, []any{2, true, 1})
+	e.same("its value, and another", []any{e.push(q, "k", "2").Other, again.Other, first.Other}, []any{false, true, false})
 
 	e.same("nobody is there", e.attended(q), false)
 	run := e.start(`

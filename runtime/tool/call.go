@@ -227,10 +227,13 @@ func Draw(ctx context.Context, e runtime.Engine, run *runtime.Run, after uint64,
 	return &Drawn{run.ID, run.Status, query.Diagram(run, page), page.Next}, nil
 }
 
-type costArgs struct{ Run, By string }
+type costArgs struct {
+	Run, By string
+	Limit   int
+}
 
 func (d *Desk) cost(ctx context.Context, a costArgs) (any, error) {
-	q := query.CostQuery{Run: a.Run, By: a.By, Today: d.now()}
+	q := query.CostQuery{Run: a.Run, By: a.By, Limit: a.Limit, Today: d.now()}
 	if d.Budgets != nil {
 		var err error
 		if q.Budgets, err = d.Budgets(); err != nil {

@@ -83,7 +83,7 @@ func Tools() []Tool {
 		{"diagram", "A run as a Mermaid flowchart: its steps and branches, coloured by how they stand.",
 			args(`{run: string, limit: int(1..1000) = 200, after?: int(1..)}`), true, false, Drawn{}, calls((*Desk).diagram), runtime.CanRead},
 		{"cost", "What agents have cost, of one run or of all, and what is used and left of the project's budgets: those of a day as they are today and, of one run, that run's.",
-			args(`{run?: string, by?: string}`), true, false, query.Cost{}, calls((*Desk).cost), runtime.CanRead},
+			args(`{run?: string, by?: string, limit: int(1..1000) = 100}`), true, false, query.Cost{}, calls((*Desk).cost), runtime.CanRead},
 		{"rerun", "Do a run again from a step on, or that step alone, as a new run; the old one stays as it is.",
 			args(`{run: string, from?: string, only?: string, set?: {string: string}, accept_drift?: bool, key?: string}`), false, false, Standing{}, calls((*Desk).rerun), runtime.CanRead | runtime.CanRun},
 	}

@@ -19,7 +19,7 @@ type costVerb struct{ *call }
 // costCommand is the verb cost.
 func costCommand(c *call) *cobra.Command {
 	v := &costVerb{call: c}
-	var by string
+	q := query.CostQuery{}
 	cmd := &cobra.Command{
 		Use:     "cost [RUN]",
 		Short:   "Sum up what agents have cost",
@@ -32,15 +32,19 @@ project as it was when the run began; it is "-" where the project says none. Day
 Behind that stand the budgets of starling.toml, with what is used of each bound: those of a day as they are today,
 and of one run those of each run.`,
 		Args: operands(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error { return v.cost(cmd.Context(), args, by) },
+		RunE: func(cmd *cobra.Command, args []string) error { return v.cost(cmd.Context(), args, q) },
 	}
-	cmd.Flags().StringVar(&by, "by", "", "sum up by `WHAT`: agent, backend, model, day, run, or label.NAME (default: run, and agent of one run)")
+	cmd.Flags().StringVar(&q.By, "by", "", "sum up by `WHAT`: agent, backend, model, day, run, or label.NAME (default: run, and agent of one run)")
+	cmd.Flags().IntVar(&q.Limit, "limit", 100, "at most `N` of the newest runs or days, or of the others by their names, 0 for all; the total is of all")
 	c.jsonFlag(cmd)
 	return cmd
 }
 
-func (v *costVerb) cost(ctx context.Context, args []string, by string) error {
-	if err := query.CheckBy(by); err != nil {
+func (v *costVerb) cost(ctx context.Context, args []string, q query.CostQuery) error {
+	if err := query.CheckBy(q.By); err != nil {
+		return err
+	}
+	if err := (&page{limit: q.Limit}).check(); err != nil {
 		return err
 	}
 	s, err := v.door().OpenReader(ctx)
@@ -48,16 +52,19 @@ func (v *costVerb) cost(ctx context.Context, args []string, by string) error {
 		return err
 	}
 	defer v.leave(s)
-	budgets, err := v.budgetsAt(ctx, s)
-	if err != nil {
+	if q.Budgets, err = v.budgetsAt(ctx, s); err != nil {
 		v.notice("the budgets are not shown: %v", err)
 	}
-	doc, err := query.CostOf(ctx, s, query.CostQuery{Run: append(args, "")[0], By: by, Budgets: budgets, Today: v.clock()})
+	q.Run, q.Today = append(args, "")[0], v.clock()
+	doc, err := query.CostOf(ctx, s, q)
 	if err != nil {
 		return err
 	}
 	if v.json {
 		return v.answerJSON(doc)
+	}
+	if doc.More > 0 {
+		v.notice("and %d more, which the total has, too: --limit 0 shows all", doc.More)
 	}
 	return cmp.Or(listing.Cost(v.stdout, doc), listing.Budgets(v.stdout, doc.Budgets))
 }

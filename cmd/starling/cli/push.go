@@ -52,7 +52,10 @@ func (v *pushVerb) push(ctx context.Context, queue, value, key string) error {
 		return v.answerJSON(pushed)
 	}
 	known := ""
-	if pushed.Known {
+	switch {
+	case pushed.Other:
+		known = " (this key was known, with another value: nothing was put there; starling queue show " + pushed.Queue + " has it)"
+	case pushed.Known:
 		known = " (this key was known; nothing was put there)"
 	}
 	v.print("queued %s %d%s", pushed.Queue, pushed.Item, known)
