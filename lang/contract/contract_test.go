@@ -431,6 +431,9 @@ func TestToJSONRefuses(t *testing.T) {
 			t.Errorf("got %v, want %s", err, test.want)
 		}
 	}
+	if shown, err := contract.Readable(in(starlark.String("caf\xe9"))); err != nil || string(shown) != "{\"a b\":[null,\"caf\uFFFD\"]}" {
+		t.Errorf("for who only looks: got %s, %v", shown, err)
+	}
 	_, err := contract.ToJSON(loop{})
 	if want := "got a value nested deeper, want at most 512 levels"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want a refusal", err)

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math"
+	"strings"
 	"unicode/utf8"
 
 	"go.starlark.net/starlark"
@@ -40,9 +41,20 @@ func ToJSON(v starlark.Value) ([]byte, error) {
 	return w.out, nil
 }
 
+// Readable is ToJSON for those who only look: bytes of a text that are not UTF-8, such as those of
+// a file's name, are shown as U+FFFD.
+func Readable(v starlark.Value) ([]byte, error) {
+	w := &jsonWriter{out: make([]byte, 0, 256), lossy: true}
+	if bad := w.value(v); !bad.none() {
+		return nil, bad.list[0]
+	}
+	return w.out, nil
+}
+
 type jsonWriter struct {
 	nest
-	out []byte
+	out   []byte
+	lossy bool
 }
 
 // value appends v, or gives the one problem that ends the writing.
@@ -86,11 +98,18 @@ func (w *jsonWriter) float(f starlark.Float) problems {
 }
 
 func (w *jsonWriter) text(s starlark.String) problems {
+	if w.lossy {
+		s = legible(s)
+	}
 	if !utf8.ValidString(string(s)) {
 		return notText("text")
 	}
 	w.out = appendQuoted(w.out, string(s))
 	return problems{}
+}
+
+func legible(s starlark.String) starlark.String {
+	return starlark.String(strings.ToValidUTF8(string(s), "\uFFFD"))
 }
 
 func (w *jsonWriter) list(v starlark.Indexable) problems {
@@ -123,6 +142,9 @@ func (w *jsonWriter) dict(d *starlark.Dict) problems {
 			w.out = append(w.out, ',')
 		}
 		first = false
+		if s, ok := k.(starlark.String); ok && w.lossy {
+			k = legible(s)
+		}
 		name, bad := keyOf(k)
 		if !bad.none() {
 			return bad

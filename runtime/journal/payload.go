@@ -29,9 +29,9 @@ func Micros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// JSONOf is a decoded value as JSON.
+// JSONOf is a decoded value as JSON, for those who look.
 func JSONOf(v starlark.Value) []byte {
-	text, err := contract.ToJSON(v)
+	text, err := contract.Readable(v)
 	if err != nil {
 		return []byte("null") // it was decoded from a payload, which holds only what JSON can show
 	}

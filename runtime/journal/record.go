@@ -234,7 +234,7 @@ func (r *Record) Event(run string) runtime.Event {
 			if r.Type == RunStarted {
 				showHashes(v)
 			}
-			if text, err := contract.ToJSON(namingSecrets(v)); err == nil {
+			if text, err := contract.Readable(namingSecrets(v)); err == nil {
 				ev.Data = text
 			}
 		}

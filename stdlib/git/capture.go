@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // state is what is kept of a repository: a commit whose tree has the files, the index as it is, and
@@ -266,8 +268,6 @@ func (r *Repository) entries(ctx context.Context, names []string) ([]byte, error
 			continue // removed, or a folder above it is something else now
 		case err != nil:
 			return nil, err
-		case strings.Contains(path, "\n"):
-			return nil, fmt.Errorf("%q: a file name that holds a newline cannot be kept", path)
 		case info.Mode()&fs.ModeSymlink != 0:
 			from, err := r.target(ctx, root, path, len(list))
 			if err != nil {
@@ -275,7 +275,13 @@ func (r *Repository) entries(ctx context.Context, names []string) ([]byte, error
 			}
 			list = append(list, entry{"120000", path, from})
 		case info.Mode().IsRegular():
-			list = append(list, entry{fileMode(info.Mode()), path, "./" + path}) // else a name that begins with a quote would be taken for a quoted one
+			from := "./" + path // else a name that begins with a quote would be taken for a quoted one
+			if strings.Contains(path, "\n") {
+				if from, err = r.copied(ctx, root, path, len(list)); err != nil {
+					return nil, err
+				}
+			}
+			list = append(list, entry{fileMode(info.Mode()), path, from})
 		}
 	}
 	blobs, err := r.blobs(ctx, list)
@@ -296,6 +302,25 @@ func (r *Repository) target(ctx context.Context, root *os.Root, path string, n i
 		err = os.WriteFile(file, []byte(text), 0o600)
 	}
 	return file, err
+}
+
+// copied makes a copy of a file whose name git could not be told: it reads one on each line.
+func (r *Repository) copied(ctx context.Context, root *os.Root, path string, n int) (string, error) {
+	file, err := r.shell.place(ctx, fmt.Sprint("file-", n))
+	if err != nil {
+		return "", err
+	}
+	from, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have become a pipe
+	if err != nil {
+		return "", err
+	}
+	defer from.Close()
+	to, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(to, from)
+	return file, errors.Join(err, to.Close())
 }
 
 // look is Lstat of a path whose folders are folders, not links to some. It remembers those that it

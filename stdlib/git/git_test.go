@@ -97,6 +97,7 @@ func newUser(t *testing.T, init ...string) user {
 	u.must(os.Remove(u.path("src/deleted.go")))
 	u.write("notes/with space é.txt", "untracked\x00bytes\xff")
 	u.write(`"quoted" name`, "untracked")
+	u.write("two\nlines/of\na name", "untracked\n")
 	u.must(os.Symlink("kept.txt", u.path("link")))
 	u.write("secret.log", "ignored")
 	u.write("build/out", "ignored")

@@ -21,7 +21,7 @@
 //
 // The workspace must be the top of a working tree. Empty folders are neither kept nor changed, and
 // neither are, but by KeepIgnored and RestoreIgnored, ignored files, repositories inside it, and
-// git's own settings and hooks. A file name that holds a newline is refused.
+// git's own settings and hooks.
 package git
 
 import (
