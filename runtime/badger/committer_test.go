@@ -237,6 +237,15 @@ func TestLostStore(t *testing.T) {
 	}
 }
 
+// Badger would try for ever to write into a folder that is not there.
+func TestCloseOfARemovedStore(t *testing.T) {
+	s := filled(t)
+	must(t, os.RemoveAll(s.dir))
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "could not write its last table") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestCloseWaitsForCommits(t *testing.T) {
 	s := filled(t)
 	release := held(s)

@@ -1,6 +1,7 @@
 package badger
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -348,7 +349,7 @@ func (s *Store) shut() error {
 	s.mu.Unlock()
 	var failed error
 	if s.committer != nil {
-		failed = s.committer.close()
+		failed = cmp.Or(s.committer.close(), s.committer.mark.check())
 	}
 	s.calls.Wait()
 	s.db.SetDiscardTs(s.views.oldest())
@@ -367,19 +368,20 @@ func (s *Store) unstage() error {
 	return os.RemoveAll(s.staged)
 }
 
-// closeBadger closes Badger. On a disk that fails Badger tries to write its memory table until it
-// can; then its log is left for the next open to replay, which loses nothing.
+// closeBadger closes Badger. On a disk that fails or is full, and in a folder that was removed,
+// Badger tries to write its memory table until it can, for ever; its log is left for the next open
+// to replay, which loses nothing.
 func (s *Store) closeBadger(failed bool) error {
-	if !failed {
-		return s.db.Close()
+	patience := time.Minute
+	if failed {
+		patience = time.Second
 	}
-	const patience = time.Second
 	done := make(chan error, 1)
 	go func() { done <- s.db.Close() }()
 	select {
 	case err := <-done:
 		return err
 	case <-time.After(patience):
-		return fmt.Errorf("%s: badger did not close within %v of a failed commit", s.badgerDir, patience)
+		return fmt.Errorf("%s: badger could not write its last table within %v; its log has all of it", s.badgerDir, patience)
 	}
 }
