@@ -201,7 +201,8 @@ func TestOwnerThatHangs(t *testing.T) {
 	}
 	_, err := owner.Acquire(within(t), config(dir), owner.Participant)
 	r := refused(t, err, runtime.ErrOwnerUnreachable,
-		fmt.Sprintf("the store %s is owned by process %d, which has not answered within 5s", dir, a.pid()), fmt.Sprint("kill ", a.pid()))
+		fmt.Sprintf("the store %s is owned by process %d, which was stopped (Ctrl-Z, SIGSTOP) and does not answer", dir, a.pid()),
+		fmt.Sprintf("kill -CONT %d; or end it: starling stop", a.pid()))
 	var who owner.Record
 	if json.Unmarshal(r.Data, &who); who.PID != a.pid() {
 		t.Errorf("got data %s, want the record of process %d", r.Data, a.pid())

@@ -74,6 +74,11 @@ func unreachable(dir string, waited time.Duration, last error) *runtime.Refusal 
 	}
 	refusal := runtime.Refuse(runtime.ErrOwnerUnreachable, fmt.Sprintf("if it hangs, end it: kill %d", r.PID),
 		"the store %s is owned by process %d, which has not answered within %v", dir, r.PID, waited)
+	if processStopped(r.PID) { // SIGTERM would wait until it goes on
+		refusal = runtime.Refuse(runtime.ErrOwnerUnreachable,
+			fmt.Sprintf("have it go on: fg in its shell, or kill -CONT %d; or end it: starling stop", r.PID),
+			"the store %s is owned by process %d, which was stopped (Ctrl-Z, SIGSTOP) and does not answer", dir, r.PID)
+	}
 	refusal.Data, _ = json.Marshal(r) // plain data of ours
 	return refusal
 }
