@@ -58,6 +58,21 @@ func TestTerminalTables(t *testing.T) {
 	}
 }
 
+// TestTerminalHelp: the page of a command is broken between words.
+func TestTerminalHelp(t *testing.T) {
+	s := openScreenOf(t, t.TempDir(), pty.Winsize{Rows: 40, Cols: 60}, nil, "run", "--help")
+	s.end()
+	page := strings.ReplaceAll(s.all.String(), "\r", "")
+	for line := range strings.Lines(page) {
+		if len(line) > 61 && !strings.Contains(line, "starling run review.star") {
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
+	if !strings.Contains(page, "      --key KEY             idempotency KEY: starting again\n                            with it gives the same run\n") {
+		t.Errorf("the page is\n%s", page)
+	}
+}
+
 // TestPager: what looks is shown by the pager, and waits for it.
 func TestPager(t *testing.T) {
 	dir := onDesk(t)

@@ -27,6 +27,11 @@ const exitCodeTopic = `Exit codes:
   12 standard output did not take all of the result
   124 --timeout   129 130 143 interrupted`
 
+// help is the page of a command.
+func (c *call) help(cmd *cobra.Command) {
+	c.print("%s", c.paper().Fit(strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short))+"\n\n"+strings.TrimRight(cmd.UsageString(), "\n")))
+}
+
 // groups order the verbs in the help.
 func groups() []*cobra.Group {
 	return []*cobra.Group{
@@ -70,6 +75,7 @@ func (c *call) root() *cobra.Command {
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { c.help(cmd) })
 	root.AddGroup(groups()...)
 	root.Flags().BoolP("version", "v", false, "print the version")
 	root.SetHelpCommand(helpCommand())

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"os"
 	"slices"
@@ -83,7 +82,7 @@ func (v *runVerb) help(cmd *cobra.Command, args []string) {
 			}
 		}
 	}
-	v.print("%s\n\n%s", cmp.Or(cmd.Long, cmd.Short), strings.TrimRight(cmd.UsageString(), "\n"))
+	v.call.help(cmd)
 }
 
 // aboutScript is what a script says of itself: the text or the comment that it begins with.

@@ -65,3 +65,39 @@ func TestTableFits(t *testing.T) {
 		}
 	}
 }
+
+// TestFit: a page of help is broken between words, under the text that goes on; examples and what a
+// file has are whole.
+func TestFit(t *testing.T) {
+	page := `Run a script: the file SCRIPT, whose name ends with .star or has a slash, or what was
+defined as NAME.
+
+Exit codes:
+  0 ok   1 run failed   2 usage
+
+Examples:
+  starling run review.star -i data_url=https://example.org/items.json
+
+Flags:
+      --key KEY   idempotency KEY: starting again with it gives the same run`
+	want := `Run a script: the file SCRIPT, whose
+name ends with .star or has a slash, or
+what was defined as NAME.
+
+Exit codes:
+  0 ok   1 run failed   2 usage
+
+Examples:
+  starling run review.star -i data_url=https://example.org/items.json
+
+Flags:
+      --key KEY   idempotency KEY:
+                  starting again with it
+                  gives the same run`
+	if got := (Paper{Width: 40}).Fit(page); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := (Paper{}).Fit(page); got != page {
+		t.Errorf("a file has\n%s", got)
+	}
+}
