@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"starling/runtime"
 	"starling/runtime/badger"
 	"starling/runtime/engine"
+	"starling/runtime/fact"
 )
 
 // BenchmarkAgents measures what Starling adds to an agent, and two hundred programs at once:
@@ -33,7 +35,8 @@ import (
 // minutes; figures are medians of the rounds, for one call. "overhead-ms" is what a call takes
 // beyond the time that its backend is at work, measured in the same call; "backend-ms" is that
 // time, of which the guard of a program is part; "own-ms" is the program or the API by itself;
-// "syncs" is what the store did for a call, the start of the run being a twentieth.
+// "syncs" is what the store did for a call, the start of the run being a twentieth. "ratio" is the
+// overhead beside that of a store without the rows of bills, "cpu-ratio" what processors do.
 func BenchmarkAgents(b *testing.B) {
 	b.Run("command", func(b *testing.B) {
 		benchCalls(b, "[agents.a]\ncommand = ['/bin/sh', '-c', '''"+agentProgram+"''']\n", func(request []byte) {
@@ -58,6 +61,7 @@ func BenchmarkAgents(b *testing.B) {
 			}
 		})
 	})
+	b.Run("bill", benchBill)
 	b.Run("concurrent=200", benchCrowd)
 }
 
@@ -102,6 +106,11 @@ func (x *bench) timed(env *effect.Environment) *effect.Environment {
 }
 
 func newBench(b *testing.B, project string) *bench {
+	return newBenchOn(b, project, func(s runtime.Store) runtime.Store { return s })
+}
+
+// newBenchOn has the engine see of the store what seen makes of it.
+func newBenchOn(b *testing.B, project string, seen func(runtime.Store) runtime.Store) *bench {
 	dir := b.TempDir()
 	x := &bench{b: b, ctx: runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:bench", Local: true}),
 		settings: effect.Settings{Workspace: dir, ProjectFile: filepath.Join(dir, "starling.toml"), Project: []byte(project)}}
@@ -109,7 +118,7 @@ func newBench(b *testing.B, project string) *bench {
 	if x.store, err = badger.Open(filepath.Join(dir, ".starling"), badger.Options{}); err != nil {
 		b.Fatal(err)
 	}
-	if x.engine, err = engine.Open(x.store, x.timed(environment()), engine.Options{}); err != nil {
+	if x.engine, err = engine.Open(seen(x.store), x.timed(environment()), engine.Options{}); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { x.engine.Close() })
@@ -171,6 +180,67 @@ func benchCalls(b *testing.B, project string, own func(request []byte)) {
 	b.ReportMetric(middle(backend), "backend-ms")
 	b.ReportMetric(middle(alone), "own-ms")
 	b.ReportMetric(middle(syncs), "syncs")
+}
+
+// benchBill measures what the bill of a run adds to a call of an API: the same calls on a store
+// that is not told its rows, in turns. What is summed up in memory is done on both sides.
+func benchBill(b *testing.B) {
+	api := httptest.NewServer(http.HandlerFunc(speakOpenAI))
+	b.Cleanup(api.Close)
+	project := fmt.Sprintf("[agents.a]\nbackend = 'openai'\nmodel = 'm'\nurl = %q\nenv = []\n", api.URL)
+	sides := [2]*bench{}
+	for i, bills := range []bool{true, false} {
+		sides[i] = newBenchOn(b, project, func(s runtime.Store) runtime.Store { return &billed{s, bills} })
+	}
+	var took, cpu [2][]float64
+	var slower, busier []float64
+	for b.Loop() {
+		for pair := range 4 * benchRounds {
+			var call, work [2]float64
+			for side := range 2 {
+				i := (pair + side) % 2 // nobody is always the second
+				x, before := sides[i], processed(b)
+				x.asked = 0
+				call[i] = average(benchAsked, func() {
+					x.finished(x.start("def main(n):\n    for i in range(n):\n        agent('a', 'Look.')\n", benchAsked))
+				}) - x.asked.Seconds()*1000/benchAsked
+				work[i] = (processed(b) - before).Seconds() * 1000 / benchAsked
+				took[i], cpu[i] = append(took[i], call[i]), append(cpu[i], work[i])
+			}
+			slower, busier = append(slower, call[0]/call[1]), append(busier, work[0]/work[1])
+		}
+	}
+	b.ReportMetric(middle(took[0]), "overhead-ms")
+	b.ReportMetric(middle(took[1]), "overhead-without-ms")
+	b.ReportMetric(middle(slower), "ratio")
+	b.ReportMetric(middle(cpu[0]), "cpu-ms")
+	b.ReportMetric(middle(busier), "cpu-ratio")
+}
+
+// processed is the time of processors that this process has taken, its API included.
+func processed(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// billed is a store that drops the rows of bills, unless it keeps them.
+type billed struct {
+	runtime.Store
+	keeps bool
+}
+
+func (s *billed) Commit(ctx context.Context, batch *runtime.Batch) error {
+	if !s.keeps {
+		kept := *batch
+		kept.Writes = slices.DeleteFunc(slices.Clone(batch.Writes), func(w runtime.Write) bool {
+			return bytes.HasPrefix(w.Key, []byte(fact.PrefixBill))
+		})
+		batch = &kept
+	}
+	return s.Store.Commit(ctx, batch)
 }
 
 // average is the time of one of n, in milliseconds.
