@@ -130,6 +130,8 @@ func operandHint(op syntax.Token, x, y Type) string {
 		return `key.wrap("Bearer {}") puts a secret into a text`
 	case slices.ContainsFunc(append(slices.Clone(x.atoms), y.atoms...), callable):
 		return "a function stands here: call it with ()"
+	case x.brief() == "timestamp" && numbers(pair[1]) || y.brief() == "timestamp" && numbers(pair[0]):
+		return "time.parse(t) is a timestamp in seconds"
 	case op == syntax.MINUS && (x.has(text) || y.has(text)):
 		return "of a timestamp, such as now(), time.parse(t) is the number of seconds; of a duration time.duration(d)"
 	case op == syntax.PLUS && (pair[0] == "string" && numbers(pair[1]) || numbers(pair[0]) && pair[1] == "string"):
@@ -169,6 +171,9 @@ func choiceHint(t Type) string {
 func indexHint(x, y Type) string {
 	if x.atoms[0].kind == list && y.has(text) {
 		return "go through the list, or take one element: xs[0][" + quote(y.atoms[0].lit) + "]"
+	}
+	if x.atoms[0].kind == list && y.has(float) {
+		return "x // y divides to a whole number, int(x) leaves out the fraction"
 	}
 	if exacts(x) != nil && y.has(text) {
 		return keysHint

@@ -143,6 +143,9 @@ func (a *analysis) perhaps(e syntax.Expr, t Type, use string) {
 		if strings.Contains(at.obj.why, "get gives None") {
 			d.Hint = "give a default, .get(key, …), or look first: if x != None"
 		}
+		if strings.Contains(at.obj.why, "changes what it is called on") {
+			d.Hint = "write the call on a line of its own, and give what it is called on"
+		}
 		if at.obj.why == "falls" {
 			if !at.obj.fn.answers {
 				continue
@@ -190,12 +193,20 @@ func (a *analysis) finish() {
 		kind  string
 	}
 	seen := map[key]bool{}
-	missed := map[*object]bool{}
+	type missing struct {
+		value *object
+		in    *fn // where the value is that of a function that ends without a return
+	}
+	missed := map[missing]bool{}
 	slices.SortStableFunc(a.found, func(f, g Finding) int { return cmp.Compare(f.Start.Line, g.Start.Line) })
 	a.found = slices.DeleteFunc(a.found, func(f Finding) bool {
-		if f.missing != nil && f.missing.why != "falls" {
-			was := missed[f.missing]
-			missed[f.missing] = true
+		if f.missing != nil {
+			m := missing{value: f.missing}
+			if m.value.why == "falls" {
+				m.in = f.within
+			}
+			was := missed[m]
+			missed[m] = true
 			if was {
 				return true
 			}
@@ -304,6 +315,9 @@ func (a *analysis) truthOfDecision(e syntax.Expr, t Type) {
 func (a *analysis) cannotIndex(e *syntax.IndexExpr, x, y Type, why string) {
 	d := diagnostic.Diagnostic{Note: a.origin(e.X, x)}
 	kind := "bad_index"
+	if some := present(x); len(some.atoms) < len(x.atoms) && onlyKind(some, dict) && exacts(y) != nil {
+		x, why = some, "key" // None has none either
+	}
 	switch why {
 	case "key":
 		key := y.atoms[0].lit
@@ -325,6 +339,9 @@ func (a *analysis) cannotIndex(e *syntax.IndexExpr, x, y Type, why string) {
 	case "kind":
 		kind, d.Message = "missing_key", "the keys of this dict are of another type"
 		d.Got, d.Want = y.brief(), x.filter(func(at atom) bool { return at.kind == dict }).keyTypes()
+		if onlyKind(y, integer) {
+			d.Hint = "d.values() is the list of what is under the keys, in the order in which they were put in"
+		}
 	case "hash":
 		kind, d.Message = "unhashable", y.brief()+" cannot be a key"
 		d.Hint = "a key is a number, a string, a bool or a tuple of these"
@@ -405,7 +422,7 @@ func (a *analysis) cannotIterate(e syntax.Expr, t Type) {
 	d := diagnostic.Diagnostic{Message: t.brief() + " cannot be gone through", Note: a.origin(e, t)}
 	switch at := t.atoms[0]; {
 	case at.kind == text:
-		d.Hint = "s.elems() gives its characters, s.split() its words"
+		d.Hint = "s.splitlines() gives its lines, s.split() its words, s.elems() its characters"
 	case at.kind == octets:
 		d.Hint = "b.elems() gives its bytes"
 	case at.kind == integer:
@@ -434,7 +451,7 @@ func (a *analysis) cannotUnpack(lhs syntax.Expr, n int, t Type) {
 	switch at := t.atoms[0]; {
 	case at.kind == tuple:
 		d.Got = "a tuple of " + itoa(len(at.obj.items))
-		d.Hint = "there are as many names on the left as values on the right"
+		d.Hint = cmp.Or(a.nested(lhs, at), "there are as many names on the left as values on the right")
 	case at.kind == list:
 		d.Got = "a list of " + sizeOf(at)
 		d.Hint = "there are as many names on the left as values on the right"
@@ -457,6 +474,23 @@ func (a *analysis) cannotUnpack(lhs syntax.Expr, n int, t Type) {
 		d.Hint = "a text is not taken apart; for k, v in d.items() goes through the pairs of a dict"
 	}
 	a.report("bad_unpack", lhs, lhs, d)
+}
+
+// nested is the left side for a pair of which the second value is a tuple: n, (k, v).
+func (a *analysis) nested(lhs syntax.Expr, at atom) string {
+	names := displayed(lhs)
+	if len(at.obj.items) != 2 || len(names) < 3 {
+		return ""
+	}
+	second, ok := at.obj.items[1].only()
+	if !ok || second.kind != tuple || len(second.obj.items) != len(names)-1 {
+		return ""
+	}
+	var inner []string
+	for _, n := range names[1:] {
+		inner = append(inner, a.file.briefly(n))
+	}
+	return "write " + a.file.briefly(names[0]) + ", (" + strings.Join(inner, ", ") + "): the second value is a tuple"
 }
 
 // cannotStore: x[k] = v fails.
@@ -589,6 +623,8 @@ func (a *analysis) badArgument(o *object, p *effect.Param, x argument, call *syn
 		d.Hint = noneHint(at)
 	case p.Type == "contract" && at.kind == text:
 		d.Hint = "write contract(…) around it"
+	case at.kind == list && strings.Contains(p.Wanted(), "tuple"):
+		d.Hint = "tuple(xs) is a tuple of what a list holds"
 	case at.kind == text && strings.Contains(p.Type, "int"):
 		d.Hint = "int(s) is the number of a text"
 	case at.kind == float && p.Type == "int":
