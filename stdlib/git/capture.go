@@ -315,12 +315,17 @@ func (r *Repository) copied(ctx context.Context, root *os.Root, path string, n i
 		return "", err
 	}
 	defer from.Close()
+	return file, writeFrom(file, from)
+}
+
+// writeFrom writes a file, which only its owner can read, with what there is to read.
+func writeFrom(file string, from io.Reader) error {
 	to, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return "", err
+		return err
 	}
 	_, err = io.Copy(to, from)
-	return file, errors.Join(err, to.Close())
+	return errors.Join(err, to.Close())
 }
 
 // look is Lstat of a path whose folders are folders, not links to some. It remembers those that it

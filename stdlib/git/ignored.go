@@ -8,13 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"starling/stdlib/jail"
@@ -177,6 +177,9 @@ func (r *Repository) unseenFile(root *os.Root, name string, keep bool, room *int
 			return u, err
 		}
 		content = []byte(target)
+	case !info.Mode().IsRegular(): // a pipe, whose end nobody may see
+		u.Sum = info.Mode().Type().String()
+		return u, nil
 	case info.Size() > maxSummed:
 		u.Sum = fmt.Sprint(info.Size(), " ", u.Time)
 		return u, nil
@@ -319,17 +322,18 @@ func (r *Repository) takeAway(root *os.Root, name, kept string) error {
 		}
 		return drop(root, name)
 	}
-	from, err := root.Open(name)
+	from, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // of a pipe nobody may write
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
 		defer from.Close()
-		var to *os.File
-		if to, err = os.OpenFile(kept, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err == nil {
-			_, err = io.Copy(to, from)
-			err = errors.Join(err, to.Close())
+		var info fs.FileInfo
+		if info, err = from.Stat(); err == nil && info.Mode().IsRegular() {
+			err = writeFrom(kept, from)
 		}
+	} else if errors.Is(err, syscall.ENXIO) { // a socket, or such a device
+		err = nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrPermission) { // what nobody can read is nothing to keep
 		return err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -207,5 +208,46 @@ func TestIgnoredIsForgotten(t *testing.T) {
 	u.must(err)
 	if got, _ := os.ReadFile(u.path("secret.log")); string(got) != "second" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestIgnoredThatIsAPipe puts pipes where files were, or where git would run them: nobody waits
+// for somebody who writes into one.
+func TestIgnoredThatIsAPipe(t *testing.T) {
+	u := newUser(t)
+	u.write("secret.env.log", "key=1\n")
+	u.write(".git/hooks/pre-push", "#!/bin/sh\nexit 0\n")
+	r := u.open()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	u.must(r.Checkpoint(ctx, "before"))
+	u.must(r.KeepIgnored(ctx, "before"))
+	u.must(os.MkdirAll(u.path("vendor"), 0o755))
+	for _, name := range []string{"secret.env.log", "new.log", ".git/hooks/pre-push", "vendor/.git"} {
+		u.must(errors.Join(os.RemoveAll(u.path(name)), syscall.Mkfifo(u.path(name), 0o600)))
+	}
+	type restored struct {
+		files, left []string
+		err         error
+	}
+	done := make(chan restored, 1)
+	go func() {
+		var got restored
+		got.files, got.left, got.err = r.RestoreIgnored(ctx, "before", "undo", nil)
+		done <- got
+	}()
+	select {
+	case got := <-done:
+		want := []string{".git/hooks/pre-push", "secret.env.log", "vendor/.git"}
+		if got.err != nil || !slices.Equal(got.files, want) || len(got.left) > 0 {
+			t.Errorf("put back %q, left %q, %v; want %q", got.files, got.left, got.err, want)
+		}
+	case <-ctx.Done():
+		t.Fatal("it waits for somebody who writes into a pipe")
+	}
+	for path, want := range map[string]string{"secret.env.log": "key=1\n", ".git/hooks/pre-push": "#!/bin/sh\nexit 0\n"} {
+		if got, err := os.ReadFile(u.path(path)); err != nil || string(got) != want {
+			t.Errorf("%s: got %q, %v", path, got, err)
+		}
 	}
 }

@@ -25,13 +25,8 @@ import (
 // others.
 type Keeper struct {
 	mu    sync.Mutex // protects what is below
-	kept  *keptShell // nil for none
+	kept  *session   // nil for none
 	timer *time.Timer
-}
-
-type keptShell struct {
-	now  *session
-	made making
 }
 
 // idle is how long a shell is kept that nobody uses.
@@ -59,10 +54,12 @@ func (r *Repository) madeFrom(spec process.Spec) making {
 	return m
 }
 
-// note remembers how files are now.
+// note remembers how files are now, unless it has been said how they were.
 func (m making) note(paths ...string) {
 	for _, p := range paths {
-		m.files[p], _ = os.Stat(p)
+		if _, noted := m.files[p]; !noted {
+			m.files[p], _ = os.Stat(p)
+		}
 	}
 }
 
@@ -91,20 +88,20 @@ func unchanged(was, is fs.FileInfo) bool {
 }
 
 // take gives the shell that is kept if it serves, and ends it if it does not.
-func (k *Keeper) take(want making) *keptShell {
+func (k *Keeper) take(want making) *session {
 	k.mu.Lock()
 	kept := k.kept
 	k.kept = nil
 	k.mu.Unlock()
-	if kept == nil || kept.made.serves(want) && kept.now.whole() {
+	if kept == nil || kept.made.serves(want) && kept.whole() {
 		return kept
 	}
-	kept.now.end()
+	kept.end()
 	return nil
 }
 
 // keep keeps a shell that has served.
-func (k *Keeper) keep(shell *keptShell) {
+func (k *Keeper) keep(shell *session) {
 	k.mu.Lock()
 	other := k.kept
 	k.kept = shell
@@ -114,12 +111,12 @@ func (k *Keeper) keep(shell *keptShell) {
 	k.timer = time.AfterFunc(idle, func() { k.drop(shell) })
 	k.mu.Unlock()
 	if other != nil {
-		other.now.end()
+		other.end()
 	}
 }
 
 // drop ends a shell that is still kept.
-func (k *Keeper) drop(shell *keptShell) {
+func (k *Keeper) drop(shell *session) {
 	k.mu.Lock()
 	if shell == nil || k.kept != shell {
 		k.mu.Unlock()
@@ -127,7 +124,7 @@ func (k *Keeper) drop(shell *keptShell) {
 	}
 	k.kept = nil
 	k.mu.Unlock()
-	shell.now.end()
+	shell.end()
 }
 
 // Close returns when the shell that is kept is gone. The Keeper may be used again.

@@ -167,7 +167,7 @@ func TestKeptShellDiesWithItsOwner(t *testing.T) {
 	u.must(err)
 	owner := exec.Command(self)
 	owner.Env = append(os.Environ(), "TEST_KEPT="+u.dir)
-	owner.Stdin, err = os.Open("/dev/zero")
+	_, err = owner.StdinPipe() // at whose end it ends
 	u.must(err)
 	out, err := owner.StdoutPipe()
 	u.must(err)

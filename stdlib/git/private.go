@@ -309,7 +309,7 @@ func (p *private) users(ctx context.Context) ([]setting, error) {
 	var list []setting
 	for pair := range slices.Chunk(entries, 2) {
 		if file, ok := strings.CutPrefix(pair[0], "file:"); ok && !strings.HasPrefix(file, p.dir) {
-			p.of.shell.made.note(file)
+			p.of.shell.now.made.note(file)
 		}
 		if len(pair) == 2 {
 			list = append(list, settingOf(pair[1]))

@@ -25,13 +25,13 @@ import (
 // is in files, in a folder within git's own if that can be. The folder of an owner that was killed
 // is removed by the next shell.
 type shell struct {
-	of   *Repository // as which it is confined
-	now  *session    // nil when there is none
-	made making      // what now was made from
+	of  *Repository // as which it is confined
+	now *session    // nil when there is none
 }
 
 // session is a shell that was started.
 type session struct {
+	made   making
 	folder string      // within git's own, if that can be
 	apart  string      // where no sandbox reaches that may change the repository
 	locks  [2]*os.File // of these folders
@@ -92,17 +92,16 @@ func (s *shell) begin(ctx context.Context) error {
 		}
 	}
 	spec := s.spec()
-	s.made = s.of.madeFrom(spec)
-	if k := s.of.o.Keeper; s.of.o.keeps() {
-		if kept := k.take(s.made); kept != nil {
-			s.now, s.made = kept.now, kept.made
+	made := s.of.madeFrom(spec)
+	if s.of.o.keeps() {
+		if s.now = s.of.o.Keeper.take(made); s.now != nil {
 			return nil
 		}
 		if spec.Lock != "" {
 			spec.Lock = filepath.Join(filepath.Dir(spec.Lock), lockOfKept)
 		}
 	}
-	n := &session{codes: make(chan string, 1), ended: make(chan struct{}),
+	n := &session{made: made, codes: make(chan string, 1), ended: make(chan struct{}),
 		private: map[string]*private{}}
 	spec.OnLine = func(line []byte, _ bool) { n.codes <- string(line) }
 	spec.Stdin, n.commands = io.Pipe()
@@ -158,12 +157,12 @@ func (s *shell) end() {
 // close ends the shell, or leaves it to the next request.
 func (s *shell) close() {
 	n := s.now
-	if n == nil || !s.of.o.keeps() || n.clean() != nil || !n.whole() {
+	if n == nil || !s.of.o.keeps() || n.clean() != nil {
 		s.end()
 		return
 	}
 	s.now = nil
-	s.of.o.Keeper.keep(&keptShell{n, s.made})
+	s.of.o.Keeper.keep(n)
 	s.of.tellLacks(n)
 }
 
