@@ -34,17 +34,17 @@ const (
 // that is not UTF-8, a key that is not a string, a value that holds itself or is nested more than
 // 512 deep, any value that is neither plain nor a Plainer. Nor is more than 32 MB written.
 func ToJSON(v starlark.Value) ([]byte, error) {
-	w := &jsonWriter{out: make([]byte, 0, 256)} // what most values take
-	if bad := w.value(v); !bad.none() {
-		return nil, bad.list[0]
-	}
-	return w.out, nil
+	return written(v, false)
 }
 
 // Readable is ToJSON for those who only look: bytes of a text that are not UTF-8, such as those of
 // a file's name, are shown as U+FFFD.
 func Readable(v starlark.Value) ([]byte, error) {
-	w := &jsonWriter{out: make([]byte, 0, 256), lossy: true}
+	return written(v, true)
+}
+
+func written(v starlark.Value, lossy bool) ([]byte, error) {
+	w := &jsonWriter{out: make([]byte, 0, 256), lossy: lossy} // what most values take
 	if bad := w.value(v); !bad.none() {
 		return nil, bad.list[0]
 	}
