@@ -29,7 +29,7 @@ func (c *children) of(b *Bundle) func(script string) infer.Child {
 			return child
 		}
 		c.known[bundle.entry] = infer.Child{}
-		units, list := compileUnits(bundle, c.env, nil)
+		units, list := compileUnits(bundle, c.env, nil, nil)
 		var child infer.Child
 		if p := program(bundle, units); p.head(units[len(units)-1]).Err() == nil {
 			child.Inputs = p.Inputs

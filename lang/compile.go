@@ -2,9 +2,11 @@ package lang
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
@@ -39,11 +41,21 @@ type Program struct {
 // diagnostic.List with everything that was found in all files, each file's in the order of its
 // text.
 func Compile(b *Bundle, env *effect.Environment) (*Program, error) {
-	units, list := compileUnits(b, env, nil)
+	kept, of := env.Compiled, compiledFor(env)
+	of.source = b.Hash()
+	if kept != nil {
+		if p, ok := kept.Load(of); ok {
+			return p.(*Program), nil
+		}
+	}
+	units, list := compileUnits(b, env, nil, kept)
 	p := program(b, units)
 	list = append(list, p.head(units[len(units)-1])...)
 	if err := list.Err(); err != nil {
 		return nil, err
+	}
+	if kept != nil {
+		kept.Store(of, p)
 	}
 	return p, nil
 }
@@ -53,7 +65,7 @@ func Compile(b *Bundle, env *effect.Environment) (*Program, error) {
 // later ones; what it loads becomes one of them; and neither main nor inputs mean anything in it.
 // Errors are as for [Compile].
 func CompileChunk(b *Bundle, globals func(name string) bool, env *effect.Environment) (*Program, error) {
-	units, list := compileUnits(b, env, globals)
+	units, list := compileUnits(b, env, globals, nil)
 	if err := list.Err(); err != nil {
 		return nil, err
 	}
@@ -65,7 +77,7 @@ func CompileChunk(b *Bundle, globals func(name string) bool, env *effect.Environ
 // Warnings about a file that does not compile are left out, as they may come of the same mistake.
 // project is what is known of the agents and tools that the script names.
 func Check(b *Bundle, env *effect.Environment, project check.Project) diagnostic.List {
-	units, list := compileUnits(b, env, nil)
+	units, list := compileUnits(b, env, nil, nil)
 	files := filesOf(b, units, newChildren(env, project))
 	return checked(b, units, list, check.Files(files, env, project))
 }
@@ -73,7 +85,7 @@ func Check(b *Bundle, env *effect.Environment, project check.Project) diagnostic
 // CheckUntyped is [Check] without what follows from the types of expressions, whose inference takes
 // most of its time.
 func CheckUntyped(b *Bundle, env *effect.Environment, project check.Project) diagnostic.List {
-	units, list := compileUnits(b, env, nil)
+	units, list := compileUnits(b, env, nil, nil)
 	return checked(b, units, list, check.Inferred(filesOf(b, units, newChildren(env, project)), &infer.Result{}, env, project))
 }
 
@@ -86,7 +98,7 @@ type Study struct {
 
 // Examine is [Check] that also keeps what it has found out on the way.
 func Examine(b *Bundle, env *effect.Environment, project check.Project) *Study {
-	units, list := compileUnits(b, env, nil)
+	units, list := compileUnits(b, env, nil, nil)
 	s := &Study{Files: filesOf(b, units, newChildren(env, project))}
 	s.Types = infer.Inspect(s.Files, env)
 	s.Diagnostics = checked(b, units, list, check.Inferred(s.Files, s.Types, env, project))
@@ -103,7 +115,7 @@ func checked(b *Bundle, units []*unit, list, found diagnostic.List) diagnostic.L
 // Types is the text of a script with what is inferred of its names behind its lines. Errors are as
 // for [Compile].
 func Types(b *Bundle, env *effect.Environment, project check.Project) (string, error) {
-	units, list := compileUnits(b, env, nil)
+	units, list := compileUnits(b, env, nil, nil)
 	if err := list.Err(); err != nil {
 		return "", err
 	}
@@ -114,7 +126,7 @@ func Types(b *Bundle, env *effect.Environment, project check.Project) (string, e
 // Signatures are those of the functions that a script's top level defines, by name, with the types
 // that are inferred. Errors are as for [Compile].
 func Signatures(b *Bundle, env *effect.Environment, project check.Project) (map[string]string, error) {
-	units, list := compileUnits(b, env, nil)
+	units, list := compileUnits(b, env, nil, nil)
 	if err := list.Err(); err != nil {
 		return nil, err
 	}
@@ -179,16 +191,22 @@ type unit struct {
 	file        *check.File
 }
 
-// compileUnits compiles every module of the program and gathers what is wrong.
-func compileUnits(b *Bundle, env *effect.Environment, globals func(string) bool) ([]*unit, diagnostic.List) {
+// compileUnits compiles every module of the program and gathers what is wrong. Of modules that are
+// kept compiled, which the entry never is, there are no trees.
+func compileUnits(b *Bundle, env *effect.Environment, globals func(string) bool, kept effect.Cache) ([]*unit, diagnostic.List) {
 	var units []*unit
 	var list diagnostic.List
 	byModule := map[*Module]*unit{}
-	names := slices.Clip(env.Names.Keys())
+	names, of := slices.Clip(env.Names.Keys()), compiledFor(env)
 	for _, m := range b.Modules() {
 		u := &unit{module: m, predeclared: names, loads: map[string]*unit{}}
 		byModule[m] = u
 		units = append(units, u)
+		of.module, of.source = m.Name, m.Hash
+		keeps := kept != nil && m != b.entry
+		if keeps && u.recall(kept, of) {
+			continue
+		}
 		tree, err := m.tree()
 		if m == b.entry && globals != nil {
 			tree, err = parseAs(m, chunkOptions(env.Behaviour))
@@ -203,9 +221,43 @@ func compileUnits(b *Bundle, env *effect.Environment, globals func(string) bool)
 			}
 			err = u.compile(m == b.entry, globals, env.Reached != nil)
 		}
+		if keeps && err == nil {
+			kept.Store(of, u.code)
+		}
 		list = append(list, u.problems(err)...)
 	}
 	return units, list
+}
+
+// compiled is all that the code of a module, or of a whole program, depends on.
+type compiled struct {
+	module        string // "" for a program
+	source, names [sha256.Size]byte
+	marks         bool
+}
+
+func compiledFor(env *effect.Environment) compiled {
+	of := compiled{marks: env.Reached != nil}
+	if env.Compiled != nil {
+		of.names = sha256.Sum256([]byte(strings.Join(env.Names.Keys(), "\n")))
+	}
+	return of
+}
+
+// recall takes the code that is kept of a module, if all that it loads is there.
+func (u *unit) recall(kept effect.Cache, of compiled) bool {
+	known, ok := kept.Load(of)
+	if !ok {
+		return false
+	}
+	code := known.(*compile.Module)
+	for _, l := range code.Loads {
+		if !slices.ContainsFunc(u.module.loads, func(m *Module) bool { return m.Name == l.Module }) {
+			return false
+		}
+	}
+	u.code = code
+	return true
 }
 
 // link finds the modules that the load statements name. The bundle holds them all, unless it was

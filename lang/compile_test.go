@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+
+	"go.starlark.net/starlark"
 
 	"starling/lang"
 	"starling/lang/check"
@@ -207,5 +210,50 @@ func TestEveryKindIsDocumentedAndShown(t *testing.T) {
 	}
 	for kind := range shown {
 		t.Errorf("%s has no rule", kind)
+	}
+}
+
+// Code that is kept is that of the same text under the same names. Whatever else is wrong with a
+// program is found as without it.
+func TestCompileKeepsCode(t *testing.T) {
+	text := files{
+		"main.star":  "load('a.star', 'a')\ndef main(): return a()\n",
+		"a.star":     "load('b.star', 'b')\ndef a(): return b()\n",
+		"b.star":     "def b(): return 1\n",
+		"other.star": "load('b.star', 'b')\ndef main(): return b()\n",
+	}
+	env := environment()
+	env.Compiled = new(sync.Map)
+	compiled := func(entry string) *lang.Program {
+		t.Helper()
+		p, err := lang.Compile(read(t, entry, text), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	first := compiled("main.star")
+	if compiled("main.star") != first {
+		t.Error("the same program was compiled again")
+	}
+	if other := compiled("other.star"); other.Modules[0] != first.Modules[0] {
+		t.Error("the same module was compiled again")
+	}
+	text["b.star"] = "def b(): return 2\n"
+	second := compiled("main.star")
+	if second.Modules[0] == first.Modules[0] || second.Modules[1] != first.Modules[1] || second.Hash == first.Hash {
+		t.Error("another text has the code of the first, or an unchanged one is compiled again")
+	}
+
+	fewer := *env
+	fewer.Names = starlark.StringDict{}
+	text["b.star"] = "def b(): return agent\n"
+	compiled("main.star")
+	if _, err := lang.Compile(read(t, "main.star", text), &fewer); err == nil || !strings.Contains(err.Error(), "undefined: agent") {
+		t.Errorf("under fewer names: got %v", err)
+	}
+	text["main.star"] = "load('a.star', 'a')\ndef main(): return nowhere\n"
+	if _, err := lang.Compile(read(t, "main.star", text), env); err == nil || !strings.Contains(err.Error(), "nowhere") {
+		t.Errorf("a mistake in the entry: got %v", err)
 	}
 }

@@ -43,6 +43,8 @@ type Options struct {
 	Fonts []string
 	// Reached is that of the environment.
 	Reached func(module string, n int) []atomic.Uint32
+	// Compiled is that of the environment.
+	Compiled effect.Cache
 }
 
 // Environment builds everything that scripts see and all that serves it. It panics if one of the
@@ -63,7 +65,7 @@ func Environment(o Options) *effect.Environment {
 	tests.Freeze()
 	servers := tool.NewServers()
 	env := &effect.Environment{Names: names, OfTests: tests, Docs: libraryText, Behaviour: Behaviour,
-		Since: effect.BehaviourUnbounded, Reached: o.Reached}
+		Since: effect.BehaviourUnbounded, Reached: o.Reached, Compiled: o.Compiled}
 	handlers := agent.Handlers(agent.Machines(env), o.Cast, servers)
 	for _, kind := range []string{"agent", "handoff"} {
 		handlers[kind].Resolve = grantedAgentFiles(handlers[kind].Resolve)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/alecthomas/participle/v2/lexer"
@@ -26,10 +28,36 @@ const maxErrors = 20
 // empty. The error is a diagnostic.List with every error that was found, each with its place in
 // text; of errors of syntax, only the first is found.
 func Parse(name, text string) (*Contract, error) {
-	return parse(text, func(d diagnostic.Diagnostic, start, end int) diagnostic.Diagnostic {
+	if c, ok := lately.Load(text); ok {
+		own := *c.(*Contract) // a value of its own: what a script holds is counted by what there is
+		return &own, nil
+	}
+	c, err := parse(text, func(d diagnostic.Diagnostic, start, end int) diagnostic.Diagnostic {
 		return d.At(name, text, start, end)
 	})
+	if err == nil && len(text) <= maxLately {
+		if latelyMany.Add(1) > manyLately {
+			lately.Clear()
+			latelyMany.Store(1)
+		}
+		kept := *c
+		lately.Store(strings.Clone(text), &kept) // it may be cut out of a long one
+	}
+	return c, err
 }
+
+// lately has contracts that were read: the same few are read again and again, whenever a script
+// goes on and wherever an answer is held against one.
+var (
+	lately     sync.Map // by their text
+	latelyMany atomic.Int64
+)
+
+// Bounds of what is kept of lately. Once it is full, all of it is forgotten.
+const (
+	maxLately  = 4 << 10 // bytes of a text
+	manyLately = 512
+)
 
 // ParseLiteral reads a contract out of a string literal of a Starlark file, whose whole text is
 // source: errors are placed in that file, under the very characters that they speak of, whatever

@@ -43,6 +43,15 @@ type Environment struct {
 	// counters of a module, one for each of its n marks, the same ones whenever it is asked. It is
 	// called concurrently. Nil, which costs nothing, for programs that count nothing.
 	Reached func(module string, n int) []atomic.Uint32
+	// Compiled keeps the code of modules for programs that have some in common. Nil, which keeps
+	// none, where few are compiled.
+	Compiled Cache
+}
+
+// Cache keeps what was made by what it was made from, as [sync.Map] does. It is used concurrently.
+type Cache interface {
+	Load(key any) (value any, ok bool)
+	Store(key, value any)
 }
 
 // BehaviourUnbounded is the one whose machine did not charge all that a script can make it do, and

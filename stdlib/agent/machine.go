@@ -30,7 +30,7 @@ func Machines(scripts *effect.Environment) LoadScript {
 		if err != nil {
 			return nil, err
 		}
-		env := &effect.Environment{Names: scripts.Names, Reached: scripts.Reached}
+		env := &effect.Environment{Names: scripts.Names, Reached: scripts.Reached, Compiled: scripts.Compiled}
 		if strings.HasSuffix(bundle.Entry().Name, "_test.star") {
 			env.Names = maps.Clone(scripts.Names)
 			maps.Copy(env.Names, scripts.OfTests)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
 
 	"go.starlark.net/syntax"
 
@@ -23,6 +24,7 @@ type File struct {
 	bundle   *lang.Bundle
 	program  *lang.Bundle // calls one of the tests
 	subjects []*Subject
+	compiled effect.Cache // what its tests share of their programs
 
 	files, library lang.Source // that it was read from
 }
@@ -36,10 +38,10 @@ type Test struct {
 // Read reads and checks a file of tests. env is what test files see. The error is a diagnostic.List
 // when the file is wrong.
 func Read(name string, files, library lang.Source, env *effect.Environment) (*File, error) {
-	return read(name, files, library, func(b *lang.Bundle) diagnostic.List { return lang.Check(b, env, check.Project{}) })
+	return read(name, files, library, new(sync.Map), func(b *lang.Bundle) diagnostic.List { return lang.Check(b, env, check.Project{}) })
 }
 
-func read(name string, files, library lang.Source, check func(*lang.Bundle) diagnostic.List) (*File, error) {
+func read(name string, files, library lang.Source, compiled effect.Cache, check func(*lang.Bundle) diagnostic.List) (*File, error) {
 	bundle, err := lang.Read(name, files, library)
 	if err != nil {
 		return nil, err
@@ -47,7 +49,7 @@ func read(name string, files, library lang.Source, check func(*lang.Bundle) diag
 	if err := check(bundle).Err(); err != nil {
 		return nil, err
 	}
-	f := &File{Name: bundle.Entry().Name, bundle: bundle, files: files, library: library}
+	f := &File{Name: bundle.Entry().Name, bundle: bundle, compiled: compiled, files: files, library: library}
 	if err := f.find(); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package suite
 import (
 	"io/fs"
 	"slices"
+	"sync"
 
 	"starling/lang"
 	"starling/lang/check"
@@ -29,7 +30,7 @@ func (f *File) Mutate(s *Subject, text []byte, env *effect.Environment) (*File, 
 			return nil, fs.ErrNotExist
 		}
 	}
-	return read(f.Name, serve(""), serve(library), func(b *lang.Bundle) diagnostic.List {
+	return read(f.Name, serve(""), serve(library), &above{below: f.compiled}, func(b *lang.Bundle) diagnostic.List {
 		return lang.CheckUntyped(b, env, check.Project{})
 	})
 }
@@ -37,4 +38,17 @@ func (f *File) Mutate(s *Subject, text []byte, env *effect.Environment) (*File, 
 // Refused tells whether [Read] would refuse a file that Mutate has made, for its types.
 func (f *File) Refused(env *effect.Environment) bool {
 	return lang.Check(f.bundle, env, check.Project{}).Err() != nil
+}
+
+// above is what the tests of a mutant share: what the file has, and their own.
+type above struct {
+	sync.Map
+	below effect.Cache
+}
+
+func (a *above) Load(key any) (any, bool) {
+	if v, ok := a.below.Load(key); ok {
+		return v, true
+	}
+	return a.Map.Load(key)
 }

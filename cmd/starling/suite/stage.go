@@ -77,7 +77,7 @@ func (f *File) Run(ctx context.Context, t Test, o Options) (*Result, error) {
 	}
 	defer os.RemoveAll(dir)
 	s := &stage{file: f, test: t, clock: &clock{now: beginning()}, store: memory.New(), ctx: runtime.WithCaller(ctx, runtime.Caller{Name: "test", Local: true}),
-		world: &world{fake: f.bundle.Encode(), folder: dir}, random: newRandom(f.Name + "/" + t.Name), seen: map[string]uint64{}, where: map[string]string{},
+		world: &world{fake: f.bundle.Encode(), folder: dir, compiled: f.compiled}, random: newRandom(f.Name + "/" + t.Name), seen: map[string]uint64{}, where: map[string]string{},
 		result: &Result{Test: t, File: f.Name, Findings: diagnostic.List{}, Printed: []string{}}}
 	s.world.define = s.define
 	s.world.keep = func(name string, got starlark.Value) error { return o.Snapshot(t.Name, name, got) }

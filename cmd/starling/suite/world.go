@@ -28,11 +28,12 @@ import (
 // world is what surrounds the runs of one test: what the test has said of it so far. Its methods
 // may be called concurrently.
 type world struct {
-	fake    []byte // the test file's bundle
-	folder  string // the workspace
-	reached func(module string, n int) []atomic.Uint32
-	define  func(name, source string) error
-	keep    func(name string, got starlark.Value) error // see Options.Snapshot
+	fake     []byte // the test file's bundle
+	folder   string // the workspace
+	reached  func(module string, n int) []atomic.Uint32
+	compiled effect.Cache // the file's
+	define   func(name, source string) error
+	keep     func(name string, got starlark.Value) error // see Options.Snapshot
 
 	mu        sync.Mutex // guards what follows
 	script    agent.Script
@@ -84,7 +85,7 @@ type crash struct {
 // environment is what scripts under test see, served by the world.
 func (w *world) environment() *effect.Environment {
 	env := *stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true, Cast: w.cast,
-		Transport: w, Reached: w.reached})
+		Transport: w, Reached: w.reached, Compiled: w.compiled})
 	env.Handlers = maps.Clone(env.Handlers)
 	for kind, h := range env.Handlers {
 		wrapped := &effect.Handler{Resolve: h.Resolve, Perform: func(ctx context.Context, a *effect.Attempt) effect.Reply {
@@ -248,7 +249,7 @@ func (w *world) recast(s said, with effect.View) *effect.Error {
 // load loads the test file as scripted agents. It is called with mu held.
 func (w *world) load() (err error) {
 	if w.script == nil {
-		env := stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true, Reached: w.reached})
+		env := stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true, Reached: w.reached, Compiled: w.compiled})
 		w.script, err = agent.Machines(env)(w.fake)
 	}
 	return err
