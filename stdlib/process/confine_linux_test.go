@@ -47,7 +47,21 @@ func (c *cell) run(script string, args ...string) process.Result {
 	return r
 }
 
-func TestConfinedFiles(t *testing.T) {
+func TestConfinedFiles(t *testing.T) { confinedFiles(t) }
+
+// A workspace may lie in shared memory, where files are quick. A program sees no more of that than
+// of another folder.
+func TestConfinedFilesInSharedMemory(t *testing.T) {
+	shared, err := os.MkdirTemp("/dev/shm", "starling-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(shared)
+	t.Setenv("TMPDIR", shared)
+	confinedFiles(t)
+}
+
+func confinedFiles(t *testing.T) {
 	c := newCell(t)
 	for _, step := range []struct {
 		script, arg string

@@ -16,7 +16,7 @@ type plan struct {
 }
 
 // ownFolders are folders that every new root makes for itself.
-func ownFolders() []string { return []string{"/proc", "/dev", "/tmp", "/run"} }
+func ownFolders() []string { return []string{"/proc", "/dev", "/dev/shm", "/tmp", "/run"} }
 
 func planOf(p Policy) plan {
 	l := plan{map[string]uint64{}, map[string]string{}}
@@ -44,7 +44,7 @@ func (l plan) add(path string, attributes uint64) {
 				l.add("/"+e.Name(), attributes)
 			}
 		}
-	case within(real, "/dev"):
+	case within(real, "/dev") && !within(real, "/dev/shm"): // what lies there is files, like those of /tmp
 		l.binds[real] = (attributes | device) &^ changeable
 		if attributes == readOnly {
 			l.binds[real] = device
