@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"starling/cmd/starling/place"
@@ -313,10 +314,35 @@ func (p *telling) repository() {
 	}
 }
 
+// scripts copies what lies beside a script, and the toy. All of scripts/ is not needed, and a story
+// is told hundreds of times: to make its files may take longer than all else.
+func (p *telling) scripts(script string) {
+	from, folder := filepath.Join("..", "..", "..", "scripts"), path.Dir(script)
+	err := os.MkdirAll(filepath.Join(p.dir, "scripts"), 0o755)
+	for _, part := range []string{"toy", folder} {
+		if part != "." && err == nil {
+			err = os.CopyFS(filepath.Join(p.dir, "scripts", part), os.DirFS(filepath.Join(from, part)))
+		}
+	}
+	files, _ := filepath.Glob(filepath.Join(from, "*.star")) // the pattern is right
+	for _, file := range files {
+		var text []byte
+		if err == nil {
+			text, err = os.ReadFile(file)
+		}
+		p.write(filepath.Join("scripts", filepath.Base(file)), string(text))
+	}
+	if err != nil || len(files) == 0 {
+		p.t.Fatal(files, err)
+	}
+}
+
 // lay puts the story's files into its folder.
 func (s *story) lay(p *telling) (script string) {
-	if err := os.CopyFS(filepath.Join(p.dir, "scripts"), os.DirFS(filepath.Join("..", "..", "..", "scripts"))); err != nil {
-		p.t.Fatal(err)
+	if strings.Contains(s.script, "\n") {
+		p.scripts("")
+	} else {
+		p.scripts(s.script)
 	}
 	if s.folder != "" {
 		if err := os.CopyFS(p.dir, os.DirFS(s.folder)); err != nil {
