@@ -27,7 +27,7 @@ func withHint(message string) (rest, hint string) {
 // messageHints are looked through in order.
 var messageHints = [...]struct{ in, hint string }{
 	{" not in dict", "d.get(key, default) gives something else where there is no such key"},
-	{"string value is not iterable", "s.elems() gives its characters, s.split() its words"},
+	{"string value is not iterable", "s.splitlines() gives its lines, s.split() its words, s.elems() its characters"},
 	{"bytes value is not iterable", "b.elems() gives its bytes"},
 	{"unhashable type: list", "a tuple can be a key where a list cannot: tuple(list)"},
 	{"unhashable type: ", "keys of dicts and elements of sets are numbers, strings, bools and tuples of these"},

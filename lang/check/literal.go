@@ -318,19 +318,8 @@ func foreignType(d diagnostic.Diagnostic) string {
 	if !strings.HasPrefix(behind, "[") && !strings.HasPrefix(behind, "<") {
 		return ""
 	}
-	switch strings.ToLower(word) {
-	case "":
+	if word == "" {
 		return ""
-	case "list", "array", "sequence", "set", "tuple":
-		return "a list is written [T], such as [string]"
-	case "dict", "map", "mapping", "record":
-		return "a map is written {string: T}"
-	case "optional":
-		return "what may be missing is written T?, such as int?"
-	case "union":
-		return "one of several is written A | B"
-	case "literal", "enum":
-		return `words are written in quotes: "a" | "b"`
 	}
-	return "a list is written [" + word + "]"
+	return cmp.Or(contract.Foreign(word), "a list is written ["+word+"]")
 }

@@ -39,6 +39,8 @@ func (e *errorList) syntax(tokens []lexer.Token, err error) {
 	}
 	if i > 0 && token.Value == "," && d.Want == `"]"` && fieldBegins(tokens[i+1:]) {
 		d.Hint = "a ] is missing in front of it"
+	} else if hint := calledType(tokens[:max(i, 0)]); hint != "" && d.Want == `".."` {
+		d.Hint = hint
 	} else if message, hint := slip(token, before, d.Want); message != "" || hint != "" {
 		if message != "" {
 			d.Message, d.Got, d.Want = message, "", ""
@@ -84,6 +86,33 @@ func wanted(message, before string) string {
 		return `"," or "}"`
 	}
 	return first
+}
+
+// calledType is the hint for what stands in brackets behind a type, as in map(string), "" where that
+// is no type that another language writes so.
+func calledType(before []lexer.Token) string {
+	if len(before) < 2 {
+		return ""
+	}
+	return Foreign(before[len(before)-2].Value)
+}
+
+// Foreign is how a type with parameters of another language is written here, by its name, "" for
+// any other word.
+func Foreign(name string) string {
+	switch strings.ToLower(name) {
+	case "list", "array", "sequence", "set", "tuple":
+		return "a list is written [T], such as [string]"
+	case "dict", "map", "mapping", "record":
+		return "a map is written {string: T}"
+	case "optional":
+		return "what may be missing is written T?, such as int?"
+	case "union":
+		return "one of several is written A | B"
+	case "literal", "enum":
+		return `words are written in quotes: "a" | "b"`
+	}
+	return ""
 }
 
 // slip recognises common mistakes. A message replaces what the parser got and wanted, a hint comes
