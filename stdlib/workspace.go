@@ -26,7 +26,7 @@ func workspaceModule() []*effect.Builtin {
 			effect.Param{Name: "checkpoint", Type: "string", Doc: "What checkpoint(ignored = True) gave."},
 			effect.Param{Name: "spare", Type: "list|tuple", Default: "[]", KeywordOnly: true, Doc: "Patterns of files that stay as they are, such as the database of a server that runs."}),
 		workspaceBuiltin("diff", "{files: list[string], patch: string, truncated: bool}", "What has changed, tracked or not: a dict of files, the paths; patch, the end of which is cut when it is long; and truncated. All of it is the artifact diff.patch.", since),
-		workspaceBuiltin("commit", "string", "Commit what has changed, on the branch that is checked out, and give the commit, None when nothing has. What else is staged stays staged; no hooks are run.",
+		workspaceBuiltin("commit", "string|None", "Commit what has changed, on the branch that is checked out, and give the commit, None when nothing has. What else is staged stays staged; no hooks are run.",
 			effect.Param{Name: "message", Type: "string", Doc: "The message of the commit."},
 			effect.Param{Name: "paths", Type: "list|tuple", Default: "None", KeywordOnly: true, Doc: "Only these files, and what is below these folders."}, since),
 	}

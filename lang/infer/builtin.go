@@ -27,6 +27,7 @@ func (a *analysis) builtin(o *object, g *arguments, w *flow) (t Type, ok, return
 		return Type{}, true, false
 	}
 	a.tried(o, g)
+	a.setOf(o, args["x"], g)
 	if special := specialOf(o.path); special != nil {
 		return special(a, b, g, args, w), true, true
 	}
@@ -38,10 +39,35 @@ func (a *analysis) builtin(o *object, g *arguments, w *flow) (t Type, ok, return
 	if o.path == "memory.vars.get" || o.path == "memory.project.get" {
 		return a.remembered(o.path, args, g), true, true
 	}
+	if o.path == "workspace.commit" {
+		return join(anyText, noneOf(a.optionalNone(g.call, nil, "workspace.commit gives None where nothing has changed"))), true, true
+	}
 	if (o.path == "re.search" || o.path == "re.match") && !g.written() {
 		t = join(t.filter(func(at atom) bool { return at.kind != none }), noneOf(a.optionalNone(g.call, nil, o.path+" gives None where nothing matches")))
 	}
 	return t, true, true
+}
+
+// setOf: set goes through what it is given, and its elements cannot be in one. That is certain where
+// they stand there; elsewhere there may be none.
+func (a *analysis) setOf(o *object, x argument, g *arguments) {
+	if o.path != "set" || g.either || x.node == nil {
+		return
+	}
+	elem := elementsOf(x.typ)
+	if !x.typ.known() || !elem.known() || hashable(elem) {
+		return
+	}
+	d := diagnostic.Diagnostic{Message: elem.brief() + " cannot be an element of a set", Note: a.origin(x.node, x.typ),
+		Hint: "an element is a number, a string, a bool or a tuple of these"}
+	if onlyKind(elem, dict) {
+		d.Hint += `; {x["id"]: x for x in xs} keeps one dict for each id`
+	}
+	if len(displayed(x.node)) > 0 {
+		a.report("unhashable", x.node, g.call, d)
+		return
+	}
+	a.warn("unhashable", x.node, d)
 }
 
 // groups is how many groups a pattern has that stands in the text, -1 where it is not known.
@@ -230,7 +256,23 @@ func (a *analysis) admitted(o *object, b *effect.Builtin, g *arguments, args bou
 	}
 }
 
-// unknownNames: a dict behind ** has a name that no parameter has.
+// repeated: a call gives a name a value, and passes a dict behind ** that has it as well.
+func (a *analysis) repeated(f Type, g *arguments) {
+	at, ok := f.only()
+	if !ok || !callable(at) {
+		return
+	}
+	for _, x := range g.twice {
+		d := diagnostic.Diagnostic{Message: a.file.briefly(g.call.Fn) + ": got multiple values for keyword argument " + quote(x.name), Note: a.origin(x.dict.node, x.dict.typ)}
+		if id, ok := unparen(x.dict.node).(*syntax.Ident); ok {
+			d.Hint = "leave it out of the call, or replace what the dict has: **(" + id.Name + " | {" + quote(x.name) + ": …})"
+		}
+		a.report("repeated_argument", x.dict.node, g.call, d)
+	}
+}
+
+// unknownNames: a dict behind ** has a name that no parameter has. Where it is not known which names
+// the dict has, one that it may have and that is spelt almost like a parameter is said.
 func (a *analysis) unknownNames(o *object, b *effect.Builtin, g *arguments) {
 	var known []string
 	for _, p := range b.Params {
@@ -241,14 +283,40 @@ func (a *analysis) unknownNames(o *object, b *effect.Builtin, g *arguments) {
 			known = append(known, p.Name)
 		}
 	}
+	if g.either {
+		return
+	}
 	for _, name := range g.spread {
-		if !contains(known, name) && !g.either {
-			x := g.named[name]
+		if x := g.named[name]; !contains(known, name) {
 			a.report("unknown_keyword", x.node, g.call, diagnostic.Diagnostic{
 				Message: o.path + ": unexpected keyword argument " + quote(name), Hint: diagnostic.Meant(name, known),
 				Note: a.origin(x.node, x.typ)})
 		}
 	}
+	if g.others == nil {
+		return
+	}
+	behind := behindStars(g.call)
+	at, ok := g.others.only()
+	if _, written := unparenNode(behind).(*syntax.DictExpr); written || !ok || at.kind != dict || at.obj.lent || at.obj.loses {
+		return
+	}
+	for _, name := range at.obj.order {
+		if hint := diagnostic.Meant(name, known); !contains(known, name) && hint != "" && at.obj.fields[name].put {
+			a.warn("unknown_keyword", behind, diagnostic.Diagnostic{
+				Message: o.path + ": unexpected keyword argument " + quote(name), Hint: hint})
+		}
+	}
+}
+
+// behindStars is what a call passes with **.
+func behindStars(call *syntax.CallExpr) syntax.Expr {
+	for _, x := range call.Args {
+		if u, ok := x.(*syntax.UnaryExpr); ok && u.Op == syntax.STARSTAR {
+			return u.X
+		}
+	}
+	return call
 }
 
 func (a *analysis) admit(o *object, p *effect.Param, x argument, g *arguments) {

@@ -23,6 +23,13 @@ type arguments struct {
 	others *Type    // the dict of **kwargs
 	either bool     // what is called is one of several
 	spread []string // the names that a dict behind ** has
+	twice  []doubled
+}
+
+// doubled is a name that a call gives a value, and that a dict behind ** has as well.
+type doubled struct {
+	name string
+	dict argument
 }
 
 // loose tells whether what is passed is known only in part.
@@ -57,6 +64,7 @@ func (a *analysis) call(e *syntax.CallExpr, w *flow) Type {
 		a.look(e, w)
 	}
 	g.either = f.any || len(f.atoms) > 1
+	a.repeated(f, g)
 	a.suitsCall(f, g)
 	out := Type{any: f.any}
 	if f.any {
@@ -135,7 +143,11 @@ func (a *analysis) arguments(e *syntax.CallExpr, w *flow) *arguments {
 			case syntax.STARSTAR:
 				t := a.expr(x.X, w)
 				// Of one that stands in the call the checks of the text speak.
-				if _, written := unparen(x.X).(*syntax.DictExpr); written || !g.spreads(t, x.X) {
+				_, written := unparen(x.X).(*syntax.DictExpr)
+				if !written {
+					g.doubles(t, x.X)
+				}
+				if written || !g.spreads(t, x.X) {
 					g.others = &t
 				}
 			default:
@@ -146,6 +158,19 @@ func (a *analysis) arguments(e *syntax.CallExpr, w *flow) *arguments {
 		}
 	}
 	return g
+}
+
+// doubles notes what a dict behind ** has for certain and the call has given already.
+func (g *arguments) doubles(t Type, at syntax.Expr) {
+	d, ok := t.only()
+	if !ok || d.kind != dict || d.obj.lent || d.obj.loses {
+		return
+	}
+	for _, k := range d.obj.order {
+		if _, given := g.named[k]; given && d.obj.fields[k].must {
+			g.twice = append(g.twice, doubled{k, argument{t, at}})
+		}
+	}
 }
 
 // spreads passes what a dict behind ** has, where that is known for certain.

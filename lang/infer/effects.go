@@ -474,6 +474,7 @@ func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Ty
 	if options, given := args["options"]; !g.loose() && (!given || len(displayed(unparenNode(options.node))) == 0 && onlyKind(options.typ, list) && a.barren(options.typ) && elementsOf(options.typ).empty()) {
 		choice = noneOf(a.optionalNone(g.call, nil, freeForm))
 	}
+	a.fallsBack(g, args, choice)
 	_, falls := args["fallback"]
 	d.raises = !falls && a.defaulted(args, "on_timeout", "fail") && !g.loose()
 	late := noneOf(a.optionalNone(g.call, nil, noAnswer))
@@ -507,6 +508,19 @@ func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Ty
 		return made(d)
 	}
 	return join(made(d), made(h))
+}
+
+// fallsBack: the fallback of a gate is none of the options that it may have. Where both stand in the
+// call the checks of the text speak.
+func (a *analysis) fallsBack(g *arguments, args bound, choice Type) {
+	x, given := args["fallback"]
+	at, ok := x.typ.only()
+	options := exactTexts(choice)
+	if !given || !ok || at.kind != text || !at.exact || options == nil || contains(options, at.lit) || args["options"].node == nil {
+		return
+	}
+	a.report("bad_fallback", x.node, g.call, diagnostic.Diagnostic{Message: "the fallback is not one of the options", Got: quote(at.lit), Want: oneOf(options),
+		Hint: diagnostic.Meant(at.lit, options), Note: a.origin(args["options"].node, args["options"].typ)})
 }
 
 // decided is what handle.decision() gives.

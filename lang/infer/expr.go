@@ -587,6 +587,8 @@ func (a *analysis) slice(e *syntax.SliceExpr, w *flow) Type {
 	}
 	if !fits && x.known() {
 		a.cannotSlice(e, x)
+	} else if x.has(none) {
+		a.perhaps(e.X, x, "[:]")
 	}
 	return t
 }

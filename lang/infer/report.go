@@ -138,8 +138,10 @@ func (a *analysis) perhaps(e syntax.Expr, t Type, use string) {
 		if at.obj.firm && at.obj.fn != nil && at.obj.fn != a.fn {
 			continue // a function that looks something up: who calls it knows what is there
 		}
-		d := diagnostic.Diagnostic{Message: "this may be None, and is used with " + use, Got: t.brief(), Want: t.filter(func(b atom) bool { return b.kind != none }).brief(),
-			Note: at.obj.why, Hint: "look first: if x != None"}
+		d := diagnostic.Diagnostic{Message: "this may be None, and is used with " + use, Note: at.obj.why, Hint: "look first: if x != None"}
+		if !t.any {
+			d.Got, d.Want = t.brief(), t.filter(func(b atom) bool { return b.kind != none }).brief()
+		}
 		if strings.Contains(at.obj.why, "get gives None") {
 			d.Hint = "give a default, .get(key, …), or look first: if x != None"
 		}
