@@ -88,8 +88,8 @@ func wanted(message, before string) string {
 	return first
 }
 
-// calledType is the hint for what stands in brackets behind a type, as in map(string), "" where that
-// is no type that another language writes so.
+// calledType is the hint for what stands in brackets behind a type, as in map(string), "" where
+// that is no type that another language writes so.
 func calledType(before []lexer.Token) string {
 	if len(before) < 2 {
 		return ""

@@ -48,8 +48,8 @@ func (a *analysis) builtin(o *object, g *arguments, w *flow) (t Type, ok, return
 	return t, true, true
 }
 
-// setOf: set goes through what it is given, and its elements cannot be in one. That is certain where
-// they stand there; elsewhere there may be none.
+// setOf: set goes through what it is given, and its elements cannot be in one. That is certain
+// where they stand there; elsewhere there may be none.
 func (a *analysis) setOf(o *object, x argument, g *arguments) {
 	if o.path != "set" || g.either || x.node == nil {
 		return
@@ -271,8 +271,8 @@ func (a *analysis) repeated(f Type, g *arguments) {
 	}
 }
 
-// unknownNames: a dict behind ** has a name that no parameter has. Where it is not known which names
-// the dict has, one that it may have and that is spelt almost like a parameter is said.
+// unknownNames: a dict behind ** has a name that no parameter has. Where it is not known which
+// names the dict has, one that it may have and that is spelt almost like a parameter is said.
 func (a *analysis) unknownNames(o *object, b *effect.Builtin, g *arguments) {
 	var known []string
 	for _, p := range b.Params {

@@ -510,8 +510,8 @@ func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Ty
 	return join(made(d), made(h))
 }
 
-// fallsBack: the fallback of a gate is none of the options that it may have. Where both stand in the
-// call the checks of the text speak.
+// fallsBack: the fallback of a gate is none of the options that it may have. Where both stand in
+// the call the checks of the text speak.
 func (a *analysis) fallsBack(g *arguments, args bound, choice Type) {
 	x, given := args["fallback"]
 	at, ok := x.typ.only()
