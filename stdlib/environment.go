@@ -19,10 +19,10 @@ import (
 )
 
 // Behaviour is the number that runs are recorded with. It moves when the result of a builtin, the
-// text of an error that scripts can see or what work costs changes. 2 charges tables, sorting and
-// what else was free, and counts memory by what it really takes; under 3 a branch of parallel fails
-// only when it raises.
-const Behaviour = 6
+// text of an error that scripts can see, what work costs or what a machine says changes. 2 charges
+// tables, sorting and what else was free, and counts memory by what it really takes; under 3 a
+// branch of parallel fails only when it raises, and under 7 it says so.
+const Behaviour = 7
 
 //go:embed library.txt
 var libraryText string

@@ -33,8 +33,8 @@ type Environment struct {
 	// Docs is what there is to say beside what the builtins say of themselves, in the form of
 	// starling/lang/doc: of modules and constants, and examples.
 	Docs string
-	// Behaviour moves when a builtin's result, an error that scripts can see or what work costs
-	// changes. A run is recorded with it and keeps it: see [Environment.At].
+	// Behaviour moves when a builtin's result, an error that scripts can see, what work costs or
+	// what a machine says changes. A run is recorded with it and keeps it: see [Environment.At].
 	Behaviour uint32
 	// Since is the earliest behaviour whose runs go on under it; 0 where no earlier ones do. A run
 	// of another one is refused.
@@ -73,6 +73,10 @@ const BehaviourLoadsForgotten = 4
 // BehaviourValuesForgotten is the last one whose sessions forget what chunks come to, and load a
 // file once only. Later there are _, _1 and Out, and a file that has changed is loaded anew.
 const BehaviourValuesForgotten = 5
+
+// BehaviourBranchesUntold is the last one whose machine does not tell of a branch that has failed,
+// and counts the script itself among the branches that may exist at once.
+const BehaviourBranchesUntold = 6
 
 // Keeps tells whether a run that was recorded with a behaviour goes on.
 func (e *Environment) Keeps(behaviour uint32) bool {

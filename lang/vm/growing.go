@@ -100,8 +100,11 @@ func (m *Machine) enlarge(act *activation) error {
 
 // roomFor refuses more branches than may be.
 func (m *Machine) roomFor(more int) error {
-	n := m.alive() - 1 + more // the script itself is none
-	if n <= m.limits.Branches {
+	n, most := m.alive()-1+more, m.limits.Branches // the script itself is none
+	if m.untold {
+		most--
+	}
+	if n <= most {
 		return nil
 	}
 	return effect.Errorf(effect.KindLimit, "parallel: %d branches would be running at once, the limit is %d",

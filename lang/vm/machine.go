@@ -74,6 +74,7 @@ type Machine struct {
 
 	early  bool // it charges and counts as machines of effect.BehaviourUnbounded did
 	strict bool // what a branch returns can fail it, as it did under effect.BehaviourReturnedFails
+	untold bool // it is as under effect.BehaviourBranchesUntold
 	sizes  *sizes
 	shares bool // Limits.Shared
 
@@ -132,11 +133,12 @@ func (m *Machine) behaviour() uint32 {
 
 // behaves sets what has changed since earlier behaviours.
 func (m *Machine) behaves(img *Image) {
-	m.early, m.strict, m.sizes = false, false, &realSizes
+	m.early, m.strict, m.untold, m.sizes = false, false, false, &realSizes
 	if img == nil || img.env.Behaviour == 0 {
 		return
 	}
 	m.strict = img.env.Behaviour <= effect.BehaviourReturnedFails
+	m.untold = img.env.Behaviour <= effect.BehaviourBranchesUntold
 	if img.env.Behaviour == effect.BehaviourUnbounded {
 		m.early, m.sizes = true, &earlySizes
 	}

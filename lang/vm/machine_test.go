@@ -353,6 +353,8 @@ func renderEmission(e vm.Emission) string {
 	switch e.Kind {
 	case vm.Withdrawn:
 		return "withdrawn " + e.Step
+	case vm.BranchFailed:
+		return fmt.Sprintf("branch %s failed %s: %s", e.Step, e.Outcome.Err.Kind, e.Outcome.Err.Message)
 	case vm.Ruled:
 		return fmt.Sprintf("ruled %s %v %v", e.Step, e.Verdict.Field("action"), e.Verdict.Field("message"))
 	}

@@ -194,6 +194,9 @@ func (m *Machine) branchEnded(child *fiber, v starlark.Value, e *Error) {
 		v, change = unpacked(v)
 	}
 	outcome := m.branchOutcome(v, e)
+	if e != nil && !m.untold {
+		m.emit(Emission{Kind: BranchFailed, Step: child.branch, Outcome: effect.Outcome{Err: e.Effect()}})
+	}
 	_ = act.state[parallelOutcomes].(*starlark.List).SetIndex(child.index, outcome) // nobody else has it: cannot fail
 	clash := false
 	if outcome.Truth() {

@@ -23,20 +23,21 @@ type EmissionKind uint8
 
 // The kinds of emission.
 const (
-	Answered  EmissionKind = iota // an Answer request with the outcome it got
-	Said                          // an Output request
-	Requested                     // a Waiting or Open request
-	Withdrawn                     // nobody waits for this step any more: its branch was cancelled
-	Ruled                         // on_event has said stop or steer
+	Answered     EmissionKind = iota // an Answer request with the outcome it got
+	Said                             // an Output request
+	Requested                        // a Waiting or Open request
+	Withdrawn                        // nobody waits for this step any more: its branch was cancelled
+	Ruled                            // on_event has said stop or steer
+	BranchFailed                     // a branch has ended with an error
 )
 
 // Emission is one of them. A slice gives them in the order in which they happened, which is part of
 // what replay checks.
 type Emission struct {
 	Kind    EmissionKind
-	Step    string          // address of the step
+	Step    string          // address of the step; for BranchFailed that of the branch
 	Request *effect.Request // for Answered, Said and Requested; Step, Branch and Where are set
-	Outcome effect.Outcome  // for Answered
+	Outcome effect.Outcome  // for Answered and BranchFailed
 	Verdict *effect.Record  // for Ruled: a Verdict record
 }
 

@@ -81,9 +81,9 @@ func (r *reader) stepsBehind(q runtime.StepQuery) (*runtime.StepPage, error) {
 	page, l, rest := &runtime.StepPage{Run: q.Run}, query.NewStepList(s.Lineage), s.AtRest()
 	last, open := uint64(0), 0
 	err = r.journal(q.Run, q.After, func(rec *journal.Record) error {
-		begins := beginsStep(rec)
+		begins := enters(rec)
 		switch {
-		case begins && q.Limit > 0 && len(l.Steps) == q.Limit:
+		case begins && q.Limit > 0 && len(l.Steps)+len(l.Failed) == q.Limit:
 			page.Next = last
 		case begins || l.Knows(rec.Step):
 			was := l.Waits(rec.Step, rest)
@@ -99,13 +99,13 @@ func (r *reader) stepsBehind(q runtime.StepQuery) (*runtime.StepPage, error) {
 		}
 		return nil
 	})
-	page.Steps = l.Steps
+	page.Steps, page.Failed = l.Steps, l.Failed
 	return page, unlessStopped(err)
 }
 
-// beginsStep tells whether a record is the first of a step.
-func beginsStep(r *journal.Record) bool {
-	return r.Type == journal.StepRequested || r.Type == journal.StepAnswered
+// enters tells whether a record is the first of a step, or the end of a branch that is listed.
+func enters(r *journal.Record) bool {
+	return r.Type == journal.StepRequested || r.Type == journal.StepAnswered || r.Type == journal.BranchFailed
 }
 
 // windowRecords is how many records a step has, roughly: so far back the newest are looked for
@@ -130,7 +130,7 @@ func (r *reader) newestSteps(q runtime.StepQuery) (*runtime.StepPage, error) {
 			if rec.Seq > s.Seq {
 				return runtime.ErrStopWatch
 			}
-			if beginsStep(rec) || l.Knows(rec.Step) {
+			if enters(rec) || l.Knows(rec.Step) {
 				ev := rec.Event(q.Run)
 				l.Add(&ev)
 			}
@@ -142,7 +142,7 @@ func (r *reader) newestSteps(q runtime.StepQuery) (*runtime.StepPage, error) {
 		if len(l.Steps) < q.Limit && from > begin {
 			continue
 		}
-		page := &runtime.StepPage{Run: q.Run, Steps: l.Steps[max(0, len(l.Steps)-q.Limit):]}
+		page := &runtime.StepPage{Run: q.Run, Steps: l.Steps[max(0, len(l.Steps)-q.Limit):], Failed: l.Failed[max(0, len(l.Failed)-q.Limit):]}
 		page.Earlier = from > begin || len(l.Steps) > q.Limit
 		if page.Earlier {
 			err = r.openBefore(page, s, q)

@@ -74,6 +74,7 @@ def main():
     for x in l:
         l.append(gate("g", options = ["no"]).choice)
 `},
+	{name: "collected", after: []string{"parallel/good/go yes"}, script: failing},
 	{name: "head", inputs: `{"names": ["a", "b"]}`, before: []string{"more yes"}, after: []string{"more#2 yes", "more#3 no"}, script: `
 def main(names):
     seen = {n: [] for n in names}

@@ -76,6 +76,7 @@ const (
 	StepResolved
 	MemoryChanged // by an agent; what a script changes is in step.answered
 	ChunkInterrupted
+	BranchFailed // the step is that of Within
 )
 
 var recordNames = [...]string{"run.started", "run.suspended", "run.resumed", "run.completed", "run.failed", "run.cancelled",
@@ -83,7 +84,7 @@ var recordNames = [...]string{"run.started", "run.suspended", "run.resumed", "ru
 	"gate.opened", "gate.decided", "gate.withdrawn", "signal.accepted", "signal.refused", "timer.set", "timer.fired",
 	"output.print", "output.log", "output.emit", "agent.event", "verdict.given", "chunk.appended", "chunk.ended", "run.pinned",
 	"gate.escalated", "attempt.skipped", "run.moved", "step.recalled", "work.offered", "agent.intervened", "steer.heard", "notice.sent", "notice.withdrawn",
-	"step.resolved", "memory.changed", "chunk.interrupted"}
+	"step.resolved", "memory.changed", "chunk.interrupted", "branch.failed"}
 
 // String is the type as documents have it.
 func (t RecordType) String() string {

@@ -20,7 +20,7 @@ func Diagram(r *runtime.Run, page *runtime.StepPage) string {
 	if page.Earlier {
 		last = d.rest(last, "earlier steps")
 	}
-	last = d.branch(Tree(page.Steps), "  ", last)
+	last = d.branch(Tree(page), "  ", last)
 	if page.Next > 0 {
 		last = d.rest(last, "later steps")
 	}
@@ -89,9 +89,20 @@ func (d *diagram) node(n Node, indent string) (id string) {
 		d.line("%s%s%s:::%s", indent, id, shape(n.Step), Colour(n.Step.Status))
 		return id
 	}
-	d.line("%ssubgraph %s[%s]", indent, id, label(n.Branch.Name))
-	d.branch(n.Branch, indent+"  ", "")
-	d.line("%send", indent)
+	words := []string{n.Branch.Name}
+	if n.Branch.Failed != nil {
+		words = append(words, n.Branch.Why())
+	}
+	if len(n.Branch.Nodes) == 0 {
+		d.line("%s%s[%s]", indent, id, label(words...))
+	} else {
+		d.line("%ssubgraph %s[%s]", indent, id, label(words...))
+		d.branch(n.Branch, indent+"  ", "")
+		d.line("%send", indent)
+	}
+	if n.Branch.Failed != nil {
+		d.line("%sclass %s bad", indent, id)
+	}
 	return id
 }
 

@@ -26,7 +26,7 @@ func PageOfSteps(ctx context.Context, e runtime.Engine, q runtime.StepQuery) (*r
 		case err != nil || !all:
 			return page, err
 		}
-		out.Run, out.Steps = page.Run, append(out.Steps, page.Steps...)
+		out.Run, out.Steps, out.Failed = page.Run, append(out.Steps, page.Steps...), append(out.Failed, page.Failed...)
 		if page.Next == 0 {
 			return out, nil
 		}
@@ -44,7 +44,7 @@ func stepsByEvents(ctx context.Context, e runtime.Engine, q runtime.StepQuery) (
 		l.Add(&ev)
 		return nil
 	})
-	return &runtime.StepPage{Run: q.Run, Steps: l.Steps}, err
+	return &runtime.StepPage{Run: q.Run, Steps: l.Steps, Failed: l.Failed}, err
 }
 
 // DeclaredBy is [runtime.Pages.Declared] of any engine.

@@ -25,10 +25,11 @@ func StepsAfter(ctx context.Context, e runtime.Engine, run string, after uint64)
 	return page.Steps, nil
 }
 
-// StepList folds the events of a run into its steps.
+// StepList folds the events of a run into its steps, and its branches that have failed.
 type StepList struct {
 	lineage *runtime.Lineage // of their run, nil also where that is not known
 	Steps   []runtime.Step
+	Failed  []runtime.FailedBranch
 	at      map[string]int // by address
 }
 
@@ -49,6 +50,10 @@ func repeats(l *runtime.Lineage, st *runtime.Step, settled uint64) string {
 func (l *StepList) Add(ev *runtime.Event) {
 	if ev.Type == journal.StepRequested.String() || ev.Type == journal.StepAnswered.String() {
 		l.begin(ev)
+		return
+	}
+	if ev.Type == journal.BranchFailed.String() {
+		l.Failed = append(l.Failed, BranchEnd(ev))
 		return
 	}
 	i, ok := l.at[ev.Step]
@@ -169,6 +174,16 @@ func (c *completed) exit() string {
 		return "ended by " + c.Signal
 	}
 	return fmt.Sprintf("exit %d", *c.Code)
+}
+
+// BranchEnd reads a branch.failed.
+func BranchEnd(ev *runtime.Event) runtime.FailedBranch {
+	var data struct {
+		Error struct{ Kind, Message, Where string }
+	}
+	_ = json.Unmarshal(ev.Data, &data) // an engine's own
+	e := data.Error
+	return runtime.FailedBranch{Branch: ev.Branch, Kind: e.Kind, Message: e.Message, Where: e.Where, At: ev.Time}
 }
 
 // Of is the step at an address as far as it is known, nil if it was not asked for.

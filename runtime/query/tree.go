@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"starling/runtime"
+	"starling/runtime/journal"
 )
 
 // Branch is a node of the tree that the addresses of a run's steps make: the steps of one branch,
@@ -13,6 +14,8 @@ type Branch struct {
 	Fans  bool   // a parallel: what is below goes on beside each other
 	Nodes []Node // in the order in which they were first seen
 	below map[string]*Branch
+
+	Failed *runtime.FailedBranch // nil unless it has ended with an error
 }
 
 // Node is a step or a branch; the other is nil.
@@ -22,18 +25,42 @@ type Node struct {
 }
 
 // Tree puts steps into the tree of their addresses. In those each parallel has a segment, and below
-// it each of its branches one.
-func Tree(steps []runtime.Step) *Branch {
+// it each of its branches one. A branch that has failed is there also without a step.
+func Tree(page *runtime.StepPage) *Branch {
 	root := &Branch{below: map[string]*Branch{}}
-	for i := range steps {
-		at := root
-		segments := strings.Split(steps[i].Step, "/")
-		for _, name := range segments[:len(segments)-1] {
-			at = branchUnder(at, name)
-		}
-		at.Nodes = append(at.Nodes, Node{Step: &steps[i]})
+	for i := range page.Steps {
+		st := &page.Steps[i]
+		at := root.at(journal.BranchOf(st.Step))
+		at.Nodes = append(at.Nodes, Node{Step: st})
+	}
+	for i := range page.Failed {
+		root.at(page.Failed[i].Branch).Failed = &page.Failed[i]
 	}
 	return root
+}
+
+// at is the branch with an address.
+func (b *Branch) at(address string) *Branch {
+	if address == "" {
+		return b
+	}
+	for name := range strings.SplitSeq(address, "/") {
+		b = branchUnder(b, name)
+	}
+	return b
+}
+
+// Why is why a branch has failed, as long as a drawing has room for; "" if it has not.
+func (b *Branch) Why() string {
+	if b.Failed == nil {
+		return ""
+	}
+	const most = 60
+	why := []rune(b.Failed.Why())
+	if len(why) > most {
+		why = append(why[:most-1], '…')
+	}
+	return string(why)
 }
 
 func branchUnder(b *Branch, name string) *Branch {

@@ -34,7 +34,7 @@ type replayer struct {
 	said    []vm.Emission // emitted and not yet matched with a record
 	stop    vm.Stop       // how the newest slice ended
 	now     time.Time     // of answers beyond the end of a journal that was cut
-	ends    bool          // how the run and its chunks ended is compared too
+	ends    bool          // how the run, its chunks and its branches ended is compared too
 }
 
 // Rebuilt is a run brought back: its state as the newest record left it, and its machine.
@@ -226,7 +226,7 @@ func bringsIn(r *journal.Record) bool {
 // saysSo tells whether a record is what the machine asked or said.
 func saysSo(r *journal.Record) bool {
 	switch r.Type {
-	case journal.StepRequested, journal.StepAnswered, journal.StepWithdrawn, journal.OutputPrint, journal.OutputLog, journal.OutputEmit, journal.VerdictGiven:
+	case journal.StepRequested, journal.StepAnswered, journal.StepWithdrawn, journal.OutputPrint, journal.OutputLog, journal.OutputEmit, journal.VerdictGiven, journal.BranchFailed:
 		return true
 	}
 	return false
@@ -287,15 +287,20 @@ func (r *replayer) match(rec *journal.Record) error {
 	}
 	switch e.Kind {
 	case vm.Said:
-		return r.sameBytes(rec, e, rec.Data)
+		return r.sameBytes(rec, e, e.Request.Args, rec.Data)
 	case vm.Requested:
-		return r.sameBytes(rec, e, rec.View().Raw("args"))
+		return r.sameBytes(rec, e, e.Request.Args, rec.View().Raw("args"))
+	case vm.BranchFailed:
+		if !r.ends { // a later build may word an error otherwise
+			return nil
+		}
+		return r.sameBytes(rec, e, branchPayload(e.Outcome.Err), rec.Data)
 	}
 	return nil
 }
 
-func (r *replayer) sameBytes(rec *journal.Record, e *vm.Emission, want effect.Payload) error {
-	if bytes.Equal(e.Request.Args, want) {
+func (r *replayer) sameBytes(rec *journal.Record, e *vm.Emission, got, want effect.Payload) error {
+	if bytes.Equal(got, want) {
 		return nil
 	}
 	return r.diverges(rec, said(e), recorded(rec))
@@ -303,12 +308,18 @@ func (r *replayer) sameBytes(rec *journal.Record, e *vm.Emission, want effect.Pa
 
 // said is what a machine emitted, as its record would have it.
 func said(e *vm.Emission) runtime.Emission {
-	typ := map[vm.EmissionKind]journal.RecordType{vm.Answered: journal.StepAnswered, vm.Requested: journal.StepRequested, vm.Withdrawn: journal.StepWithdrawn, vm.Ruled: journal.VerdictGiven}[e.Kind]
+	typ := map[vm.EmissionKind]journal.RecordType{vm.Answered: journal.StepAnswered, vm.Requested: journal.StepRequested, vm.Withdrawn: journal.StepWithdrawn, vm.Ruled: journal.VerdictGiven, vm.BranchFailed: journal.BranchFailed}[e.Kind]
 	step := e.Step
-	if e.Kind == vm.Said {
+	switch e.Kind {
+	case vm.Said:
 		typ, step = outputTypes[e.Request.Kind], journal.Within(e.Request.Branch)
+	case vm.BranchFailed:
+		step = journal.Within(e.Step)
 	}
 	s := runtime.Emission{What: describe(typ, step)}
+	if e.Kind == vm.BranchFailed {
+		s.Data = journal.JSONOfPayload(branchPayload(e.Outcome.Err))
+	}
 	if e.Kind == vm.Requested || e.Kind == vm.Said {
 		s.Where, s.Data = e.Request.Where, journal.JSONOfPayload(e.Request.Args)
 	}
@@ -326,7 +337,7 @@ func recorded(rec *journal.Record) runtime.Emission {
 		s.Kind, s.Where, s.Data = v.Text("kind"), v.Text("where"), journal.JSONOfPayload(v.Raw("args"))
 	case journal.StepAnswered:
 		s.Kind = v.Text("kind")
-	case journal.OutputPrint, journal.OutputLog, journal.OutputEmit:
+	case journal.OutputPrint, journal.OutputLog, journal.OutputEmit, journal.BranchFailed:
 		s.Data = journal.JSONOfPayload(rec.Data)
 	}
 	return s

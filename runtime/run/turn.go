@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"go.starlark.net/starlark"
@@ -249,6 +250,8 @@ func (t *Turn) emit(e *vm.Emission) {
 		t.withdraw(e.Step)
 	case vm.Ruled:
 		t.verdict(e)
+	case vm.BranchFailed:
+		t.record(journal.BranchFailed, journal.Within(e.Step), branchPayload(e.Outcome.Err))
 	}
 }
 
@@ -257,6 +260,20 @@ var outputTypes = map[string]journal.RecordType{"print": journal.OutputPrint, "l
 func answerPayload(r *effect.Request, o effect.Outcome) effect.Payload {
 	var b effect.Object
 	return b.Text("kind", r.Kind).Raw("value", o.Value).Raw("error", o.Err.Payload()).Raw("change", changes(r, o)).Payload()
+}
+
+// maxBranchError bounds what is kept of the error of a branch, in bytes: the script has all of it,
+// and there may be as many of them as branches.
+const maxBranchError = 1 << 10
+
+// branchPayload is the error of a branch for those who look: what, and where in the script.
+func branchPayload(e *effect.Error) effect.Payload {
+	message := e.Message
+	if len(message) > maxBranchError {
+		message = strings.ToValidUTF8(message[:maxBranchError], "") + "..."
+	}
+	var all, err effect.Object
+	return all.Raw("error", err.Text("kind", string(e.Kind)).Text("message", message).Text("where", e.Where).Payload()).Payload()
 }
 
 // request records a request and does what its kind needs at once. One that cannot be served is

@@ -184,7 +184,7 @@ func (d *Desk) status(ctx context.Context, a statusArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	at.Steps, at.Next, at.Earlier = page.Steps, page.Next, page.Earlier
+	at.Steps, at.Failed, at.Next, at.Earlier = page.Steps, page.Failed, page.Next, page.Earlier
 	at.Progress, err = query.Tracks(ctx, d.Engine, run.ID, run.Details.Horizon)
 	return at, err
 }

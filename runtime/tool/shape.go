@@ -17,6 +17,8 @@ type Standing struct {
 	Gates  []Gate            `json:"gates,omitempty"`  // the open ones
 	Steps  []runtime.Step    `json:"steps,omitempty"`
 
+	Failed []runtime.FailedBranch `json:"failed_branches,omitempty"` // with its steps
+
 	Labels    effect.Labels     `json:"labels,omitempty"`
 	WaitsFor  string            `json:"waits_for,omitempty"` // in one line
 	Decisions []runtime.Decided `json:"decisions,omitempty"` // once it has ended

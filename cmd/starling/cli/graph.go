@@ -70,7 +70,7 @@ func (v *graphVerb) graph(ctx context.Context, what string, p stepPage) error {
 		if !v.json {
 			defer v.moreSteps(page.Next)
 		}
-		return v.draw(graphDocument{runtime.Schema, r.ID, r.Status, query.Diagram(r, page), page.Next, graph.OfRun(r, page.Steps)})
+		return v.draw(graphDocument{runtime.Schema, r.ID, r.Status, query.Diagram(r, page), page.Next, graph.OfRun(r, page)})
 	})
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -75,8 +76,8 @@ func (v *logsVerb) logs(ctx context.Context, address string, q progress.Wanted, 
 // eventLine writes an event for people.
 func (v *logsVerb) eventLine(ev runtime.Event) error {
 	line := stamp(ev.Time) + "  " + ev.Type
-	if ev.Step != "" {
-		line += "  " + ev.Step
+	if at := cmp.Or(ev.Step, ev.Branch); at != "" {
+		line += "  " + at
 	}
 	if text := string(ev.Data); text != "" && text != "{}" && text != "null" {
 		line += "  " + text

@@ -44,8 +44,9 @@ func showCommand(c *call) *cobra.Command {
 // shownDocument is a run's document with the details beside it.
 type shownDocument struct {
 	*runtime.Run
-	Steps   []runtime.Step `json:"steps"`
-	Earlier bool           `json:"earlier,omitempty"` // there are older steps, which steps lists
+	Steps   []runtime.Step         `json:"steps"`
+	Failed  []runtime.FailedBranch `json:"failed_branches,omitempty"`
+	Earlier bool                   `json:"earlier,omitempty"` // there are older steps, which steps lists
 	*runtime.Details
 }
 
@@ -61,13 +62,13 @@ func (v *showVerb) show(ctx context.Context, address string, p stepPage) error {
 			return err
 		}
 		if v.json {
-			return v.answerJSON(shownDocument{v.document(r), page.Steps, page.Earlier, r.Details})
+			return v.answerJSON(shownDocument{v.document(r), page.Steps, page.Failed, page.Earlier, r.Details})
 		}
 		v.showHead(r)
-		if len(page.Steps) > 0 {
+		if len(page.Steps)+len(page.Failed) > 0 {
 			v.print("")
 		}
-		if err := listing.Steps(v.stdout, page.Steps); err != nil {
+		if err := listing.Steps(v.stdout, page); err != nil {
 			return err
 		}
 		if page.Earlier {

@@ -60,10 +60,11 @@ func (v *stepsVerb) tracks(ctx context.Context, address string) error {
 
 // stepsDocument is what steps prints.
 type stepsDocument struct {
-	Schema string         `json:"schema"`
-	Run    string         `json:"run"`
-	Steps  []runtime.Step `json:"steps"`
-	Next   uint64         `json:"next,omitempty"` // the --after of the next page
+	Schema string                 `json:"schema"`
+	Run    string                 `json:"run"`
+	Steps  []runtime.Step         `json:"steps"`
+	Failed []runtime.FailedBranch `json:"failed_branches,omitempty"`
+	Next   uint64                 `json:"next,omitempty"` // the --after of the next page
 }
 
 func (v *stepsVerb) steps(ctx context.Context, address string, tree bool, p stepPage) error {
@@ -76,13 +77,13 @@ func (v *stepsVerb) steps(ctx context.Context, address string, tree bool, p step
 		case err != nil:
 			return err
 		case v.json:
-			return v.answerJSON(stepsDocument{runtime.Schema, r.ID, page.Steps, page.Next})
+			return v.answerJSON(stepsDocument{runtime.Schema, r.ID, page.Steps, page.Failed, page.Next})
 		}
 		defer v.moreSteps(page.Next)
 		if tree {
-			return listing.StepTree(v.stdout, r, page.Steps)
+			return listing.StepTree(v.stdout, r, page)
 		}
-		return listing.Steps(v.stdout, page.Steps)
+		return listing.Steps(v.stdout, page)
 	})
 }
 

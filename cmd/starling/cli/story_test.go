@@ -47,6 +47,14 @@ def main():
     before = {"squares": [x * x for x in range(5)]}
     return [before, parallel({k: (ask, k) for k in ["a", "b", "c"]}), before]
 `, Answers: [][]string{{"parallel/b/b", "--choice", "yes"}, {"c", "--choice", "no"}, {"parallel/a/a", "--choice", "yes"}}},
+	{name: "failing branches", script: `
+def fails(name):
+    sleep("1ms")
+    fail(name)
+def main():
+    ends = parallel({"a": (fails, "a"), "b": lambda: gate("b", options = ["yes"]).choice, "c": lambda: 1 // 0}, on_error = "collect")
+    return [[k, ends[k].status, str(ends[k].error)] for k in ends]
+`, Answers: [][]string{{"parallel/b/b", "--choice", "yes"}}},
 	{name: "keys and natives", script: `
 def main():
     ids = [uuid(), uuid()]

@@ -26,9 +26,9 @@ type Graph struct {
 type Node struct {
 	Kind  string  `json:"kind"` // of a step as the journal has it; parallel, branch, loop, choice, call are boxes
 	Name  string  `json:"name"`
-	Note  string  `json:"note,omitempty"`  // who is asked, or what for
+	Note  string  `json:"note,omitempty"`  // who is asked, or what for; why a branch has failed
 	Where string  `json:"where,omitempty"` // the line of a script's step, FILE:LINE
-	State string  `json:"state,omitempty"` // of a step of a run: ok, running, exit 1, …
+	State string  `json:"state,omitempty"` // of a step of a run: ok, running, exit 1, …; of a branch that has failed: error
 	Took  string  `json:"took,omitempty"`
 	Fans  bool    `json:"fans,omitempty"` // what is below goes on side by side
 	Nodes []*Node `json:"nodes,omitempty"`
@@ -48,9 +48,9 @@ func (n *Node) words() []string {
 	return lines
 }
 
-// OfRun is the graph of steps of a run.
-func OfRun(r *runtime.Run, steps []runtime.Step) *Graph {
-	return &Graph{Title: r.ID + " " + r.Script, State: string(r.Status), Nodes: ofBranch(query.Tree(steps))}
+// OfRun is the graph of a page of a run's steps.
+func OfRun(r *runtime.Run, page *runtime.StepPage) *Graph {
+	return &Graph{Title: r.ID + " " + r.Script, State: string(r.Status), Nodes: ofBranch(query.Tree(page))}
 }
 
 func ofBranch(b *query.Branch) (nodes []*Node) {
@@ -60,7 +60,11 @@ func ofBranch(b *query.Branch) (nodes []*Node) {
 			if n.Branch.Fans {
 				kind = "parallel"
 			}
-			nodes = append(nodes, &Node{Kind: kind, Name: progress.Name(n.Branch.Name), Fans: n.Branch.Fans, Nodes: ofBranch(n.Branch)})
+			box := &Node{Kind: kind, Name: progress.Name(n.Branch.Name), Note: n.Branch.Why(), Fans: n.Branch.Fans, Nodes: ofBranch(n.Branch)}
+			if box.Note != "" {
+				box.State = "error"
+			}
+			nodes = append(nodes, box)
 			continue
 		}
 		nodes = append(nodes, ofStep(n.Step))

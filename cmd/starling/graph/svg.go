@@ -39,12 +39,13 @@ func measured(n *Node) *rectangle {
 		}
 		return r
 	}
+	head := titled + float64(len(n.words())-1)*row
 	r.below = make([]*rectangle, len(n.Nodes))
 	for i, below := range n.Nodes {
 		r.below[i] = measured(below)
 	}
-	w, h := arrange(r.below, n.Fans, padding, titled)
-	r.w, r.h = max(r.w, w+2*padding), titled+h+padding
+	w, h := arrange(r.below, n.Fans, padding, head)
+	r.w, r.h = max(r.w, w+2*padding), head+h+padding
 	if !n.Fans {
 		for _, b := range r.below {
 			b.x = (r.w - b.w) / 2
@@ -116,8 +117,14 @@ func (r *rectangle) shape(b *strings.Builder, x, y float64) {
 	kind := class(r.node.State)
 	switch {
 	case r.node.box():
-		fmt.Fprintf(b, `<rect class="box %s" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="8"/>`+"\n", dashed(r.node), x, y, r.w, r.h)
-		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" font-weight="600">%s</text>`+"\n", x+padding, y+row, escaped(r.node.Name))
+		fmt.Fprintf(b, `<rect class="box %s" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="8"/>`+"\n", outline(r.node), x, y, r.w, r.h)
+		for i, line := range r.node.words() {
+			look := ` class="note" font-size="12"`
+			if i == 0 {
+				look = ` font-weight="600"`
+			}
+			fmt.Fprintf(b, `<text x="%.1f" y="%.1f"%s>%s</text>`+"\n", x+padding, y+row+float64(i)*row, look, escaped(line))
+		}
 		return
 	case r.node.Kind == "gate":
 		fmt.Fprintf(b, `<path class="step %s" d="M%.1f %.1f h%.1f l12 %.1f l-12 %.1f h-%.1f l-12 -%.1f z"/>`+"\n",
@@ -134,10 +141,14 @@ func (r *rectangle) shape(b *strings.Builder, x, y float64) {
 	}
 }
 
-// dashed is the style of boxes that are no steps: what may be done again, or not at all.
-func dashed(n *Node) string {
-	if n.Kind == "loop" || n.Kind == "choice" {
+// outline is the style of a box: what may be done again, or not at all, is dashed, and a branch
+// that has failed is red.
+func outline(n *Node) string {
+	switch {
+	case n.Kind == "loop" || n.Kind == "choice":
 		return `" stroke-dasharray="5 4`
+	case n.Kind == "branch":
+		return class(n.State)
 	}
 	return ""
 }

@@ -159,7 +159,7 @@ func (d *drawing) dotNode(n *Node, indent string) (first, last dotEnd) {
 	}
 	box := "cluster_" + id
 	d.line("%ssubgraph %s {", indent, box)
-	d.line("%s  label = %s; color = \"#999999\"", indent, dotText(n.words()...))
+	d.line("%s  label = %s; color = %q", indent, dotText(n.words()...), stroke(class(n.State)))
 	first, last = d.dotSequence(n.Nodes, n.Fans, indent+"  ")
 	d.line("%s}", indent)
 	first.box, last.box = box, box

@@ -14,16 +14,19 @@ import (
 	"starling/runtime/query"
 )
 
-// Steps writes a line for each step.
-func Steps(out io.Writer, steps []runtime.Step) error {
+// Steps writes a line for each step, and for each branch that has failed.
+func Steps(out io.Writer, page *runtime.StepPage) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	for _, s := range steps {
+	for _, s := range page.Steps {
 		took := ""
 		if s.EndedAt != nil {
 			took = s.EndedAt.Sub(s.StartedAt).Round(time.Millisecond).String()
 		}
 		line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", progress.Name(s.Step), s.Kind, s.Stands(), worked(&s), took)
 		fmt.Fprintln(w, strings.TrimRight(line, "\t"))
+	}
+	for _, f := range page.Failed {
+		fmt.Fprintf(w, "  %s\tbranch\terror\t%s\n", progress.Name(f.Branch), f.Why())
 	}
 	return w.Flush()
 }
@@ -61,11 +64,11 @@ func Tracks(out io.Writer, tracks []runtime.Track) error {
 }
 
 // StepTree writes a run's steps by branches, each with the attempts of those that took several.
-func StepTree(out io.Writer, r *runtime.Run, steps []runtime.Step) error {
+func StepTree(out io.Writer, r *runtime.Run, page *runtime.StepPage) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	t := treeWriter{w}
 	t.line("", r.ID+"  "+r.Script, string(r.Status), "", r.Details.UpdatedAt.Sub(r.Details.StartedAt))
-	t.branch(query.Tree(steps), "")
+	t.branch(query.Tree(page), "")
 	return w.Flush()
 }
 
@@ -88,7 +91,11 @@ func (t treeWriter) branch(b *query.Branch, indent string) {
 			edge, below = "└─ ", "   "
 		}
 		if n.Branch != nil {
-			t.line(indent+edge, progress.Name(n.Branch.Name), "", "", -1)
+			status, why := "", ""
+			if f := n.Branch.Failed; f != nil {
+				status, why = "error", f.Why()
+			}
+			t.line(indent+edge, progress.Name(n.Branch.Name), status, why, -1)
 			t.branch(n.Branch, indent+below)
 			continue
 		}

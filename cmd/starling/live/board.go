@@ -34,7 +34,9 @@ type branch struct {
 	items  []item // in the order in which they were first seen
 	below  map[string]*branch
 	open   int // tasks below, at any depth, that have not ended
-	failed int // that have failed
+	failed int // that have failed, and branches
+
+	why string // it has ended with an error; "" if it has not
 }
 
 // item is a task or a branch; the other is nil.
@@ -93,6 +95,10 @@ func (b *Board) Add(ev runtime.Event) {
 		b.turn(status)
 	}
 	b.list.Add(&ev)
+	if ev.Type == journal.BranchFailed.String() {
+		b.root.at(strings.Split(ev.Branch, "/")).fail(query.BranchEnd(&ev))
+		return
+	}
 	if ev.Step == "" {
 		return
 	}
@@ -123,18 +129,24 @@ func (b *Board) begin(ev *runtime.Event) *task {
 	default:
 		return nil
 	}
-	at, segments := b.root, strings.Split(ev.Step, "/")
+	segments := strings.Split(ev.Step, "/")
 	if strings.HasPrefix(ev.Step, "!") { // behind the colon stands another address
 		segments = []string{ev.Step}
 	}
-	for _, name := range segments[:len(segments)-1] {
-		at = at.under(name)
-	}
+	at := b.root.at(segments[:len(segments)-1])
 	t := &task{address: ev.Step, name: shown(segments[len(segments)-1]), in: at, began: ev.Time}
 	at.items = append(at.items, item{task: t})
 	at.count(done, waiting)
 	b.tasks[ev.Step] = t
 	return t
+}
+
+// at is the branch below with these names.
+func (b *branch) at(names []string) *branch {
+	for _, name := range names {
+		b = b.under(name)
+	}
+	return b
 }
 
 func (b *branch) under(name string) *branch {
@@ -145,6 +157,18 @@ func (b *branch) under(name string) *branch {
 		b.items = append(b.items, item{branch: next})
 	}
 	return next
+}
+
+// fail notes why a branch has ended. Of the step with which it did the name is enough, which stands
+// below it.
+func (b *branch) fail(end runtime.FailedBranch) {
+	if step, message, ok := strings.Cut(end.Message, ": "); ok && journal.BranchOf(step) == end.Branch {
+		end.Message = message
+	}
+	b.why = clean(end.Why())
+	for ; b != nil; b = b.above {
+		b.failed++
+	}
 }
 
 // count notes how a task has changed, here and above.

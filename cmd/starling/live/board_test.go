@@ -13,7 +13,8 @@ import (
 	"starling/runtime"
 )
 
-// told is a board that was told events, "STEP TYPE DATA" each, a second apart.
+// told is a board that was told events, "STEP TYPE DATA" each, a second apart. Of a branch itself
+// it is BRANCH/.
 func told(t *testing.T, events ...string) *Board {
 	t.Helper()
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -29,7 +30,11 @@ func told(t *testing.T, events ...string) *Board {
 		if !json.Valid([]byte(data)) {
 			t.Fatalf("%s is not JSON", data)
 		}
-		b.Add(runtime.Event{Seq: uint64(i + 1), Run: b.run, Time: start.Add(time.Duration(i) * time.Second), Step: step, Type: words[1], Data: json.RawMessage(data)})
+		ev := runtime.Event{Seq: uint64(i + 1), Run: b.run, Time: start.Add(time.Duration(i) * time.Second), Step: step, Type: words[1], Data: json.RawMessage(data)}
+		if branch, ok := strings.CutSuffix(step, "/"); ok {
+			ev.Branch, ev.Step = branch, ""
+		}
+		b.Add(ev)
 	}
 	return b
 }
@@ -104,6 +109,35 @@ func TestBoard(t *testing.T) {
 	b.Add(runtime.Event{Type: "gate.decided", Step: "ship", Time: now, Data: json.RawMessage(`{"decision":{"choice":"approve","by":"ann","via":"signal","reason":"fine"}}`)})
 	if got := plainLines(b.Summary(80)); !strings.Contains(got, "✓ ship      approve by ann: fine") {
 		t.Errorf("the summary does not say who has decided:\n%s", got)
+	}
+}
+
+// TestFailedBranches: a branch that has ended with an error is failed, with a step that says the
+// same, with one that says something else, after steps that are fine, and without any.
+func TestFailedBranches(t *testing.T) {
+	events := []string{"- run.started"}
+	for _, name := range []string{"same", "other", "fine", "open"} {
+		events = append(events, agent("parallel/"+name+"/worker", "part")...)
+	}
+	b := told(t, append(events,
+		`parallel/same/worker step.settled {"error":{"kind":"timeout","message":"parallel/same/worker: it took too long"}}`,
+		`parallel/same/ branch.failed {"error":{"kind":"timeout","message":"parallel/same/worker: it took too long","where":"a.star:3:4"}}`,
+		`parallel/other/worker step.settled {"value":{"ok":false,"code":1,"signal":"","seconds":0.5}}`,
+		`parallel/other/ branch.failed {"error":{"kind":"script","message":"no\nway"}}`,
+		`parallel/fine/worker step.settled {"value":{"ok":true}}`,
+		`parallel/fine/ branch.failed {"error":{"kind":"script","message":"the reply is empty"}}`,
+		`parallel/bare/ branch.failed {"error":{"kind":"script","message":"nothing to do"}}`)...)
+	want := `run k3jc0x7c0x1y  ten.star                                    15s
+  parallel    0/5 done, 4 failed                              14s
+  ✗ same      worker: timeout: it took too long                8s
+  ✗ other     script: no way                                   8s
+    ✗ worker  exit 1                                           8s
+  ✗ fine      script: the reply is empty                       8s
+  ⠋ open      worker: part                                     8s
+  ✗ bare      script: nothing to do
+`
+	if got := plainLines(b.lines(page{now: b.last, width: 80, height: 24})); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 

@@ -199,6 +199,9 @@ func (b *Board) group(br *branch, depth int, s page) []row {
 		head.weight = over
 		return []row{head}
 	}
+	if br.why != "" {
+		head.head, head.text, head.weight = false, br.why, wrong
+	}
 	rows := []row{head}
 	for _, it := range br.items {
 		switch {
@@ -224,7 +227,7 @@ func (b *Board) limb(br *branch, depth int, s page) []row {
 			n = 2
 		}
 	}
-	if n != 1 || only == nil {
+	if n != 1 || only == nil || br.why != "" && br.why != only.note {
 		return b.group(br, depth, s)
 	}
 	rows := b.taskRows(only, depth, s)

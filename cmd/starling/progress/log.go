@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -34,7 +35,8 @@ func (q *Wanted) Filter(now time.Time) (func(ev *runtime.Event) bool, error) {
 		}
 	}
 	return func(ev *runtime.Event) bool {
-		return (q.Step == "" || ofStep(ev.Step, q.Step) || ofStep(Name(ev.Step), q.Step)) && !ev.Time.Before(from) &&
+		at := cmp.Or(ev.Step, ev.Branch)
+		return (q.Step == "" || ofStep(at, q.Step) || ofStep(Name(at), q.Step)) && !ev.Time.Before(from) &&
 			(len(q.Types) == 0 || slices.ContainsFunc(q.Types, func(t string) bool { return ev.Type == t || strings.HasPrefix(ev.Type, t+".") }))
 	}, nil
 }
@@ -57,7 +59,7 @@ func NewLog(p table.Paper, to io.Writer) *Log { return &Log{p, to, New(io.Discar
 
 // Show writes the line of an event.
 func (l *Log) Show(ev runtime.Event) error {
-	_, err := io.WriteString(l.to, l.paper.Line(table.Dim(l.paper.Clock(ev.Time)), table.Bold(Name(ev.Step)), l.what(&ev))+"\n")
+	_, err := io.WriteString(l.to, l.paper.Line(table.Dim(l.paper.Clock(ev.Time)), table.Bold(Name(cmp.Or(ev.Step, ev.Branch))), l.what(&ev))+"\n")
 	return err
 }
 
@@ -69,7 +71,7 @@ func (l *Log) what(ev *runtime.Event) table.Cell {
 		}
 	}
 	line, ok := l.words.line(*ev)
-	if words := strings.TrimPrefix(line, Name(ev.Step)+": "); ok && words != "" {
+	if words := strings.TrimPrefix(line, Name(cmp.Or(ev.Step, ev.Branch))+": "); ok && words != "" {
 		return l.coloured(ev, words)
 	}
 	if words := told(ev); words != "" {
@@ -134,7 +136,7 @@ func (l *Log) coloured(ev *runtime.Event, words string) table.Cell {
 		}
 	case ev.Type == "step.settled" && first == "ok", ev.Type == "gate.decided":
 		state = "ok"
-	case ev.Type == "step.settled", ev.Type == "signal.refused", ev.Type == "attempt.refused":
+	case ev.Type == "step.settled", ev.Type == "branch.failed", ev.Type == "signal.refused", ev.Type == "attempt.refused":
 		state = "failed"
 	case ev.Type == "gate.opened", ev.Type == "attempt.ended":
 		state = "waiting"

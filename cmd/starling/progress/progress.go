@@ -22,6 +22,7 @@ import (
 type Progress struct {
 	w     io.Writer
 	asked map[string]time.Time // when each open step was requested
+	last  string               // of the step that was settled last: why it has failed
 }
 
 // New is a progress that writes to w, a line in one Write.
@@ -47,6 +48,8 @@ func (p *Progress) line(ev runtime.Event) (string, bool) {
 		return p.named(ev) + ": a late reply was refused", true
 	case "step.settled":
 		return p.settled(ev), true
+	case "branch.failed":
+		return p.branchFailed(&ev)
 	case "gate.opened":
 		return p.opened(ev, d), true
 	case "gate.escalated":
@@ -97,6 +100,7 @@ func (p *Progress) settled(ev runtime.Event) string {
 	}
 	delete(p.asked, ev.Step)
 	end := query.Settled(&ev)
+	p.last = end.Text
 	if end.Status == query.StatusFailed {
 		return p.named(ev) + ": " + end.Text + took
 	}
@@ -105,6 +109,13 @@ func (p *Progress) settled(ev runtime.Event) string {
 		line += ": " + end.Text
 	}
 	return line + took
+}
+
+// branchFailed tells of a branch that ended with an error of its own. The error of a step, which it
+// ends with most often, was told.
+func (p *Progress) branchFailed(ev *runtime.Event) (string, bool) {
+	end := query.BranchEnd(ev)
+	return Name(ev.Branch) + ": failed: " + end.Why(), end.Message != p.last
 }
 
 func (p *Progress) opened(ev runtime.Event, d details) string {

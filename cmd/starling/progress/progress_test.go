@@ -25,6 +25,8 @@ func TestProgress(t *testing.T) {
 		{"step.settled", "judge", `{"value":{"ok":false,"code":1,"signal":"","seconds":1.1}}`, "judge: exit 1 (1.2s)\n"},
 		{"step.settled", "parallel/%E6%97%A5/x", `{}`, "parallel/日/x: ok\n"},
 		{"step.settled", "radar", `{"error":{"kind":"timeout","message":"took too long"}}`, "radar: timeout: took too long\n"},
+		{"branch.failed", "parallel/%E6%97%A5/", `{"error":{"kind":"timeout","message":"took too long"}}`, ""},
+		{"branch.failed", "parallel/%E6%97%A5/", `{"error":{"kind":"script","message":"no\nreply"}}`, "parallel/日: failed: script: no reply\n"},
 		{"gate.opened", "g", `{"args":{"target":"ann"}}`, "g: open, for ann\n"},
 		{"gate.opened", "g", `{"args":{}}`, "g: open\n"},
 		{"gate.decided", "g", `{"decision":{"choice":"approve","by":"ann","via":"signal","reason":"fine"}}`, "g: approve by ann: fine\n"},
@@ -42,7 +44,11 @@ func TestProgress(t *testing.T) {
 		var b strings.Builder
 		p := New(&b)
 		p.asked["judge"] = start
-		p.Show(runtime.Event{Time: start.Add(1234 * time.Millisecond), Type: test.typ, Step: test.step, Data: json.RawMessage(test.data)})
+		ev := runtime.Event{Time: start.Add(1234 * time.Millisecond), Type: test.typ, Step: test.step, Data: json.RawMessage(test.data)}
+		if branch, ok := strings.CutSuffix(test.step, "/"); ok {
+			ev.Branch, ev.Step, p.last = branch, "", "took too long"
+		}
+		p.Show(ev)
 		if b.String() != test.want {
 			t.Errorf("%s %s: got %q, want %q", test.typ, test.data, b.String(), test.want)
 		}
