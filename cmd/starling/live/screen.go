@@ -61,7 +61,7 @@ func (s *screen) draw(above, lines []string, width, height int) {
 		return
 	}
 	if width != s.width || height != s.height || len(above) > 0 {
-		b.WriteString(s.top(width) + eraseBelow)
+		b.WriteString(s.top(width) + s.erased())
 		for _, line := range above {
 			b.WriteString(line + "\r\n")
 		}
@@ -98,10 +98,19 @@ func (s *screen) top(width int) string {
 	return "\r\x1b[" + strconv.Itoa(rows) + "A"
 }
 
+// erased takes away what is there, from its first line on. Where that is the first of the screen,
+// tmux would keep all that is erased at once in its history.
+func (s *screen) erased() string {
+	if len(s.lines) == 0 {
+		return eraseBelow
+	}
+	return eraseLine + "\n" + eraseBelow + "\x1b[A"
+}
+
 // close takes the lines away and gives the terminal back.
 func (s *screen) close() {
 	width, _ := size(s.out)
-	s.write(s.top(width) + eraseBelow + showCursor)
+	s.write(s.top(width) + s.erased() + showCursor)
 	if s.typed != nil {
 		_ = unix.IoctlSetTermios(int(s.out.Fd()), setTermios, s.typed)
 	}
