@@ -84,8 +84,13 @@ func (t *Table) Lines() []string {
 	lines := make([]string, len(t.rows))
 	for i, row := range t.rows {
 		var b strings.Builder
+		left := t.paper.Width
 		for j, c := range row {
-			text := runewidth.Truncate(oneLine(c.Text), widths[j], "…")
+			if left <= 0 {
+				break
+			}
+			text := runewidth.Truncate(oneLine(c.Text), min(widths[j], left), "…")
+			left -= widths[j] + gap
 			b.WriteString(t.paper.paint(c.colour, text))
 			if j < len(row)-1 {
 				b.WriteString(strings.Repeat(" ", widths[j]-runewidth.StringWidth(text)+gap))
@@ -132,7 +137,7 @@ func (t *Table) widths() []int {
 			}
 		}
 		if widths[widest] <= least {
-			break // it is wider than any terminal should be narrow
+			break // what is too far on the right has no room
 		}
 		widths[widest]--
 	}
