@@ -116,7 +116,7 @@ func (s *Site) Handler() http.Handler {
 		}
 		text, ok := files[name]
 		if query := r.URL.Query().Get("q"); name == "search.html" && query != "" {
-			text, ok = s.render(s.results(query)), true
+			text, ok = s.render(s.results(query), query), true
 		}
 		head := w.Header()
 		head.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
@@ -128,7 +128,7 @@ func (s *Site) Handler() http.Handler {
 			w.WriteHeader(http.StatusMethodNotAllowed)
 		case !ok:
 			w.WriteHeader(http.StatusNotFound)
-			_, _ = w.Write(s.render(s.missing(name)))
+			_, _ = w.Write(s.render(s.missing(name), ""))
 		default:
 			_, _ = w.Write(text) // who has left misses nothing
 		}

@@ -27,7 +27,8 @@
   const around = (piece) => {
     const text = piece.text.split(/\s+/).join(" ").trim(), lower = text.toLowerCase();
     const at = Math.max(0, ...words.map((word) => lower.indexOf(word)).filter((i) => i >= 0).slice(0, 1));
-    const from = Math.max(0, at - 60), to = Math.min(text.length, at + 120);
+    const from = text.lastIndexOf(" ", at - 60) + 1, end = text.indexOf(" ", at + 120);
+    const to = end < 0 ? text.length : end;
     return (from > 0 ? "… " : "") + text.slice(from, to).trim() + (to < text.length ? " …" : "");
   };
   const found = pieces.map((piece) => [score(piece), piece]).filter(([n]) => n > 0)
@@ -41,6 +42,7 @@
   };
   list.replaceChildren();
   document.querySelector("h1").textContent = query;
+  document.querySelector("input[name=q]").value = query;
   if (!found.length) made("p", "No page has all of these words.", list);
   for (const [, piece] of found) {
     const line = made("p", "", list);

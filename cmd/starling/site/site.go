@@ -124,7 +124,7 @@ func (s *Site) Write(folder string) error {
 func (s *Site) files() map[string][]byte {
 	files := map[string][]byte{"style.css": []byte(style), "search.js": []byte(script), "index.js": s.index()}
 	for _, p := range s.pages {
-		files[p.path] = s.render(p)
+		files[p.path] = s.render(p, "")
 	}
 	return files
 }
@@ -147,8 +147,8 @@ func groups() [][2]string {
 	}
 }
 
-// render is a page as it is sent.
-func (s *Site) render(p *page) []byte {
+// render is a page as it is sent, with what was looked for in its field.
+func (s *Site) render(p *page, asked string) []byte {
 	up := strings.Repeat("../", strings.Count(p.path, "/"))
 	var b strings.Builder
 	b.WriteString(`<!DOCTYPE html>
@@ -166,7 +166,7 @@ func (s *Site) render(p *page) []byte {
 		}
 		fmt.Fprintf(&b, "<a href=\"%s%s\"%s>%s</a>\n", up, g[1], current, g[0])
 	}
-	fmt.Fprintf(&b, "</nav>\n<form action=\"%ssearch.html\" role=\"search\"><input type=\"search\" name=\"q\" aria-label=\"Search\" placeholder=\"Search\" /></form>\n</header>\n<div class=\"sheet\">\n", up)
+	fmt.Fprintf(&b, "</nav>\n<form action=\"%ssearch.html\" role=\"search\"><input type=\"search\" name=\"q\" aria-label=\"Search\" placeholder=\"Search\" value=\"%s\" /></form>\n</header>\n<div class=\"sheet\">\n", up, html.EscapeString(asked))
 	s.beside(&b, p, up)
 	fmt.Fprintf(&b, "<main>\n%s\n</main>\n</div>\n<footer><p>%s</p></footer>\n</body>\n</html>\n", p.body, html.EscapeString(s.version))
 	return []byte(b.String())
