@@ -40,7 +40,11 @@ func (n *Node) box() bool { return len(n.Nodes) > 0 }
 // words are the lines of a node.
 func (n *Node) words() []string {
 	lines := []string{n.Name}
-	for _, more := range []string{n.Note, strings.Trim(n.State+", "+n.Took, ", ")} {
+	stands := strings.Trim(n.State+", "+n.Took, ", ")
+	if n.Kind == "branch" {
+		stands = "" // the note says why it has failed
+	}
+	for _, more := range []string{n.Note, stands} {
 		if more != "" {
 			lines = append(lines, more)
 		}

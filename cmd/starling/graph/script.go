@@ -35,7 +35,43 @@ func OfScript(b *lang.Bundle, env *effect.Environment) (*Graph, error) {
 	} else {
 		g.Nodes = r.block(entry.Stmts)
 	}
+	once(g.Nodes, map[string]bool{})
 	return g, nil
+}
+
+// small is how many nodes a function may have to be drawn wherever it is called.
+const small = 3
+
+// once leaves of calls of a function that does the same each time the first, unless it is small.
+func once(nodes []*Node, drawn map[string]bool) {
+	for _, n := range nodes {
+		if n.Kind == "call" && n.count() > small {
+			what := n.told()
+			if drawn[what] {
+				n.Nodes, n.Note = nil, "as above"
+			}
+			drawn[what] = true
+		}
+		once(n.Nodes, drawn)
+	}
+}
+
+// count is how many nodes are in a node.
+func (n *Node) count() (all int) {
+	for _, below := range n.Nodes {
+		all += 1 + below.count()
+	}
+	return all
+}
+
+// told is a node with all that is in it, as text.
+func (n *Node) told() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %q %q %s(", n.Kind, n.Name, n.Note, n.Where)
+	for _, below := range n.Nodes {
+		b.WriteString(below.told())
+	}
+	return b.String() + ")"
 }
 
 // reader walks the syntax of a script in the order in which it would be executed.

@@ -12,11 +12,13 @@ import (
 // The measures of a picture, in pixels.
 const (
 	column  = 7.0 // of text
+	heavy   = 8.5 // of bold text
 	row     = 17.0
 	padding = 12.0
 	apart   = 26.0 // between a node and the one after it
 	beside  = 16.0 // between a node and the one beside it
 	titled  = 26.0 // the head of a box
+	broad   = 1400 // what goes on side by side and is broader stands in several rows
 )
 
 // rectangle is a node with its place.
@@ -29,8 +31,12 @@ type rectangle struct {
 // measured is a node with what is below it, each at its place within the one above.
 func measured(n *Node) *rectangle {
 	r := &rectangle{node: n}
-	for _, line := range n.words() {
-		r.w = max(r.w, float64(runewidth.StringWidth(line))*column+2*padding)
+	for i, line := range n.words() {
+		letter := column
+		if i == 0 && n.box() {
+			letter = heavy
+		}
+		r.w = max(r.w, float64(runewidth.StringWidth(line))*letter+2*padding)
 	}
 	if !n.box() {
 		r.w, r.h = max(r.w, 96), float64(len(n.words()))*row+padding
@@ -56,23 +62,31 @@ func measured(n *Node) *rectangle {
 
 // arrange gives rectangles their places from a corner on, and tells how much room they take.
 func arrange(list []*rectangle, fans bool, x, y float64) (w, h float64) {
+	if fans {
+		return abreast(list, x, y)
+	}
 	for i, r := range list {
-		r.x, r.y = x, y
-		if fans {
-			r.x += w
-			w, h = w+r.w, max(h, r.h)
-			if i < len(list)-1 {
-				w += beside
-			}
-			continue
-		}
-		r.y += h
+		r.x, r.y = x, y+h
 		w, h = max(w, r.w), h+r.h
 		if i < len(list)-1 {
 			h += apart
 		}
 	}
 	return w, h
+}
+
+// abreast gives rectangles their places side by side, in as many rows as they need.
+func abreast(list []*rectangle, x, y float64) (w, h float64) {
+	left, deep := 0.0, 0.0
+	for _, r := range list {
+		if left > 0 && left+r.w > broad {
+			left, h, deep = 0, h+deep+beside, 0
+		}
+		r.x, r.y = x+left, y+h
+		w, deep = max(w, left+r.w), max(deep, r.h)
+		left += r.w + beside
+	}
+	return w, h + deep
 }
 
 // svg writes a graph as a picture. It follows the reader's choice of light or dark.
