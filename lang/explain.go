@@ -12,7 +12,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
-	"starling/lang/infer"
+	"starling/lang/way"
 )
 
 // Explain puts an error that arose while a script ran into the form of all diagnostics: the place
@@ -152,10 +152,10 @@ func (x *explainer) extent(m *Module, line, col int) (start, end syntax.Position
 // mark is the position that the compiler gives to the code of a node, and the text to show for it:
 // of a call what is called, of an attribute its name, of an operation all of it.
 func mark(n syntax.Node) (pos, start, end syntax.Position) {
-	start, end = infer.Span(n)
+	start, end = way.Span(n)
 	switch n := n.(type) {
 	case *syntax.CallExpr:
-		start, end = infer.Span(n.Fn)
+		start, end = way.Span(n.Fn)
 		return n.Lparen, start, end
 	case *syntax.DotExpr:
 		start, end = n.Name.Span()
@@ -171,13 +171,13 @@ func mark(n syntax.Node) (pos, start, end syntax.Position) {
 	case *syntax.AssignStmt:
 		return n.OpPos, start, end
 	case *syntax.ForStmt:
-		start, end = infer.Span(n.X)
+		start, end = way.Span(n.X)
 		return n.For, start, end
 	case *syntax.ForClause:
-		start, end = infer.Span(n.X)
+		start, end = way.Span(n.X)
 		return n.For, start, end
 	case *syntax.DictEntry:
-		start, end = infer.Span(n.Key)
+		start, end = way.Span(n.Key)
 		return n.Colon, start, end
 	case *syntax.Ident:
 		return n.NamePos, start, end

@@ -8,13 +8,15 @@ import (
 	"starling/lang/diagnostic"
 )
 
+// A closure captures the variable of a loop and not the value that it had, so that functions which
+// are kept in one round and called when the loop is over all see the value of the last.
+
 // captures refuses functions that reach parallel and use a loop's variable: all branches would see
-// its last value, because a closure captures the variable and not the value that it had. They are
-// looked for in the arguments of parallel and, for a variable that is passed, in all that is
-// assigned or appended to it. Of a loop that parallel itself stands in, the variable has its value
-// until all branches are done.
+// its last value. They are looked for in the arguments of parallel and, for a variable that is
+// passed, in all that is assigned or appended to it. Of a loop that parallel itself stands in, the
+// variable has its value until all branches are done.
 func (c *checker) captures(call *syntax.CallExpr) {
-	x := capture{c, c.around(call)}
+	x := capture{c: c, still: c.around(call), whoever: "every branch of parallel"}
 	for _, arg := range call.Args {
 		x.functions(value(arg))
 		if id, ok := unparen(value(arg)).(*syntax.Ident); ok && variable(id) != nil {
@@ -25,10 +27,139 @@ func (c *checker) captures(call *syntax.CallExpr) {
 	}
 }
 
-// capture looks for the functions of one parallel.
+// kept refuses functions that a comprehension makes, or that a loop keeps in what was there before,
+// and that use its variable, or one that is made of it in each round. Nothing in the loop may read
+// what they are kept in, for they may be called there.
+func (c *checker) kept() {
+	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.Comprehension:
+			x := capture{c: c, only: loopVariables(n), whoever: "every function that this makes"}
+			if entry, ok := n.Body.(*syntax.DictEntry); ok {
+				x.functions(entry.Value)
+				break
+			}
+			x.functions(n.Body)
+		case *syntax.ForStmt:
+			c.keptBy(n)
+		}
+		return true
+	})
+}
+
+// keptBy is kept for one loop.
+func (c *checker) keptBy(loop *syntax.ForStmt) {
+	x := capture{c: c, only: c.ofRound(loop), whoever: "every function that the loop keeps"}
+	for _, s := range loop.Body {
+		syntax.Walk(s, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.LambdaExpr, *syntax.DefStmt:
+				return false
+			case *syntax.AssignStmt:
+				if index, ok := n.LHS.(*syntax.IndexExpr); ok && c.onlyFilled(index.X, loop) {
+					x.functions(n.RHS)
+				}
+			case *syntax.CallExpr:
+				if dot, ok := n.Fn.(*syntax.DotExpr); ok && (dot.Name.Name == "append" || dot.Name.Name == "insert") && c.onlyFilled(dot.X, loop) {
+					for _, arg := range n.Args {
+						x.functions(arg)
+					}
+				}
+			}
+			return true
+		})
+	}
+}
+
+// ofRound are the variables that a loop gives another value in each round: its own, and those that
+// its body computes from them.
+func (c *checker) ofRound(loop *syntax.ForStmt) map[*syntax.Ident]bool {
+	vars := map[*syntax.Ident]bool{}
+	for _, s := range targets(loop.Vars, looped) {
+		vars[variable(s.at)] = true
+	}
+	for grown := true; grown; {
+		grown = false
+		for v, sites := range c.names.sites {
+			if vars[v] {
+				continue
+			}
+			for _, s := range sites {
+				if s.kind == assigned && within(s.at, loop) && usesAny(s.value, vars) {
+					vars[v], grown = true, true
+				}
+			}
+		}
+	}
+	return vars
+}
+
+// usesAny tells whether a node names one of some variables.
+func usesAny(n syntax.Node, vars map[*syntax.Ident]bool) bool {
+	found := false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		id, ok := n.(*syntax.Ident)
+		found = found || ok && vars[variable(id)]
+		return !found
+	})
+	return found
+}
+
+// onlyFilled tells whether an expression is a variable that gets its value outside of a loop, and
+// with which the loop does nothing but to put something into it.
+func (c *checker) onlyFilled(e syntax.Expr, loop *syntax.ForStmt) bool {
+	id, ok := unparen(e).(*syntax.Ident)
+	if !ok || variable(id) == nil {
+		return false
+	}
+	v := variable(id)
+	for _, s := range c.names.sites[v] {
+		if within(s.at, loop) {
+			return false
+		}
+	}
+	uses, fills := 0, 0
+	fill := func(e syntax.Expr) {
+		if id, ok := unparen(e).(*syntax.Ident); ok && variable(id) == v {
+			fills++
+		}
+	}
+	syntax.Walk(loop, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.AssignStmt:
+			if index, ok := n.LHS.(*syntax.IndexExpr); ok && n.Op == syntax.EQ {
+				fill(index.X)
+			}
+		case *syntax.ExprStmt:
+			if call, ok := n.X.(*syntax.CallExpr); ok {
+				if dot, ok := call.Fn.(*syntax.DotExpr); ok && (dot.Name.Name == "append" || dot.Name.Name == "insert") {
+					fill(dot.X)
+				}
+			}
+		case *syntax.Ident:
+			if variable(n) == v {
+				uses++
+			}
+		}
+		return true
+	})
+	return uses == fills
+}
+
+// capture looks for functions that are called when a loop is over.
 type capture struct {
-	c     *checker
-	still map[*syntax.Ident]bool // the variables of the loops that it stands in
+	c       *checker
+	still   map[*syntax.Ident]bool // the variables of the loops that the call stands in
+	only    map[*syntax.Ident]bool // the variables of the loop; nil for those of any
+	whoever string                 // who would see the last value
+}
+
+// changes tells whether a variable has another value when the functions are called.
+func (x *capture) changes(id *syntax.Ident) bool {
+	if x.only != nil {
+		return x.only[variable(id)]
+	}
+	return x.c.isLoopVariable(id)
 }
 
 // around are the variables of the loops and comprehensions in whose bodies a node stands.
@@ -104,10 +235,17 @@ func (x *capture) functions(e syntax.Expr) {
 		switch n := n.(type) {
 		case *syntax.LambdaExpr:
 			own := loopVariables(n)
-			x.captured(n.Body, "lambda", "pass it: (fn, %s) instead of a lambda, or parallel(fn, over = …)", func(id *syntax.Ident) bool { return !own[variable(id)] && x.c.isLoopVariable(id) })
+			hint := "pass it: (fn, %s) instead of a lambda, or parallel(fn, over = …)"
+			if x.only != nil {
+				hint = "take it when the function is made: lambda %[1]s = %[1]s: …"
+			}
+			x.captured(n.Body, "lambda", hint, func(id *syntax.Ident) bool { return !own[variable(id)] && x.changes(id) })
 			return false
 		case *syntax.CallExpr:
 			name, _ := x.c.builtin(n.Fn)
+			for _, arg := range x.c.wrapped(n) {
+				x.functions(arg)
+			}
 			return contains([]string{"list", "dict", "tuple", "reversed"}, name)
 		case *syntax.Ident:
 			x.definition(n)
@@ -124,9 +262,12 @@ func (x *capture) definition(id *syntax.Ident) {
 		return
 	}
 	def := sites[0].def
-	loops := x.c.around(def)
+	changes := x.only
+	if changes == nil {
+		changes = x.c.around(def)
+	}
 	for _, s := range def.Body {
-		if x.captured(s, "def", "bind it where the def stands: def "+def.Name.Name+"(%[1]s = %[1]s)", func(id *syntax.Ident) bool { return loops[variable(id)] }) {
+		if x.captured(s, "def", "bind it where the def stands: def "+def.Name.Name+"(%[1]s = %[1]s)", func(id *syntax.Ident) bool { return changes[variable(id)] }) {
 			return
 		}
 	}
@@ -142,9 +283,18 @@ func (x *capture) captured(body syntax.Node, what, hint string, changes func(*sy
 			return true
 		}
 		done = true
+		if x.c.late[id] {
+			return false // it is said already
+		}
+		x.c.late[id] = true
+		severity := diagnostic.Error
+		if x.only != nil {
+			severity = diagnostic.Warning // it runs, with the wrong value
+		}
 		x.c.at("captured_variable", id, diagnostic.Diagnostic{
-			Message: "this " + what + " captures the loop variable " + id.Name + ": every branch of parallel would see its last value",
-			Hint:    fmt.Sprintf(hint, id.Name),
+			Severity: severity,
+			Message:  "this " + what + " captures the " + x.c.loopVariable(id) + ": " + x.whoever + " would see its last value",
+			Hint:     fmt.Sprintf(hint, id.Name),
 		})
 		return false
 	})
@@ -163,6 +313,14 @@ func loopVariables(e syntax.Expr) map[*syntax.Ident]bool {
 		return true
 	})
 	return own
+}
+
+// loopVariable names a variable that changes from round to round.
+func (c *checker) loopVariable(id *syntax.Ident) string {
+	if c.isLoopVariable(id) {
+		return "loop variable " + id.Name
+	}
+	return "variable " + id.Name + " of the loop"
 }
 
 func (c *checker) isLoopVariable(id *syntax.Ident) bool {

@@ -10,6 +10,7 @@ import (
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/lang/infer"
+	"starling/lang/way"
 )
 
 // File is one module of a program.
@@ -30,7 +31,7 @@ func Inferred(files []*File, inferred *infer.Result, env *effect.Environment, pr
 	}
 	broken := slices.ContainsFunc(files, func(f *File) bool { return f.Broken })
 	for _, f := range files {
-		c := &checker{file: f, env: env, project: project, names: index[f], index: index, broken: broken}
+		c := &checker{file: f, env: env, project: project, names: index[f], index: index, late: map[*syntax.Ident]bool{}, broken: broken}
 		c.loads()
 		c.flow()
 		c.unused()
@@ -40,8 +41,10 @@ func Inferred(files []*File, inferred *infer.Result, env *effect.Environment, pr
 		c.unfilled()
 		c.misspelt()
 		c.expressions()
+		c.kept()
 		c.loadTime()
 		c.endless()
+		c.endlessCalls()
 		c.typed(inferred)
 		c.ignored()
 		c.found.Sort()
@@ -56,8 +59,9 @@ type checker struct {
 	env     *effect.Environment
 	project Project
 	names   *names
-	index   map[*File]*names // of all files
-	broken  bool             // some file does not compile, so that no types are known
+	index   map[*File]*names       // of all files
+	broken  bool                   // some file does not compile, so that no types are known
+	late    map[*syntax.Ident]bool // uses of a loop's variable that come too late
 	found   diagnostic.List
 }
 
@@ -71,7 +75,7 @@ func (c *checker) report(kind string, start, end syntax.Position, d diagnostic.D
 
 // at reports a problem with a node.
 func (c *checker) at(kind string, n syntax.Node, d diagnostic.Diagnostic) {
-	start, end := infer.Span(n)
+	start, end := way.Span(n)
 	c.report(kind, start, end, d)
 }
 

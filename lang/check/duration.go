@@ -11,7 +11,6 @@ import (
 	"starling/lang/crontab"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
-	"starling/lang/infer"
 )
 
 // The least time that agents and people are given, and the longest that anybody means. Beyond these
@@ -28,7 +27,7 @@ func (c *checker) duration(sig *signature, p effect.Param, arg syntax.Expr, s st
 	d, err := contract.ParseDuration(s)
 	switch {
 	case err != nil:
-		c.at("bad_duration", arg, diagnostic.Diagnostic{Message: about + ": " + err.Error(), Hint: infer.DurationHint(s)})
+		c.at("bad_duration", arg, diagnostic.Diagnostic{Message: about + ": " + err.Error(), Hint: contract.DurationHint(s)})
 	case d == 0 && p.Name == "timeout":
 		c.at("bad_duration", arg, diagnostic.Diagnostic{Message: about, Got: fmt.Sprintf("%q", s), Want: "a duration longer than 0"})
 	case d > longestWait:

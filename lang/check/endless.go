@@ -6,6 +6,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/way"
 )
 
 // endless refuses a main that starts its own script whatever happens: each run would wait for
@@ -17,6 +18,24 @@ func (c *checker) endless() {
 			c.inAnyCase(def.Body)
 		}
 	}
+}
+
+// endlessCalls refuses a def that calls itself on every way through it: each call makes another, to
+// the deepest that may be.
+func (c *checker) endlessCalls() {
+	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
+		def, ok := n.(*syntax.DefStmt)
+		if !ok || len(c.names.sites[variable(def.Name)]) != 1 {
+			return true
+		}
+		if call, _ := way.Recurs(def.Body, variable(def.Name)); call != nil {
+			c.at("endless_recursion", call, diagnostic.Diagnostic{
+				Message: def.Name.Name + " calls itself on every way through it, so this never ends",
+				Hint:    "return without a call where there is nothing left to do: if n == 0: return …",
+			})
+		}
+		return true
+	})
 }
 
 func (c *checker) inAnyCase(body []syntax.Stmt) {

@@ -17,7 +17,6 @@ import (
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
-	"starling/lang/infer"
 )
 
 // literals checks the arguments of a builtin that stand literally in the text: their type, and for
@@ -73,7 +72,7 @@ func typeHint(p effect.Param, arg syntax.Expr) string {
 	case p.Type == "contract":
 		return `a contract is a text, such as contract("{name: string, tags: [string]}")`
 	case p.Type == "duration" && ok:
-		return infer.WithUnit(l.Raw)
+		return contract.WithUnit(l.Raw)
 	case p.Type == "duration":
 		return `a duration is a text with a unit, such as "90s" or "2h"`
 	case p.Type == "callable" && p.Name == "key" && ok && l.Token == syntax.STRING:

@@ -9,6 +9,7 @@ import (
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/lang/infer"
+	"starling/lang/way"
 )
 
 // What mends a mistake, where only one thing can have been meant.
@@ -17,7 +18,7 @@ import (
 // other.
 func (c *checker) unloaded(v *syntax.Ident) diagnostic.Edit {
 	load := c.names.sites[v][0].load
-	before, behind := infer.Span(load)
+	before, behind := way.Span(load)
 	used := false
 	_, last := load.Module.Span()
 	edit := diagnostic.Edit{}

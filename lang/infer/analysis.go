@@ -71,6 +71,7 @@ type analysis struct {
 	writes   map[*syntax.Ident][]syntax.Node // where a variable is given a value
 	given    map[*syntax.Ident]Type          // what a name is given at one place
 	inFile   map[*syntax.Ident]*unit
+	arms     map[syntax.Expr]Type          // what the sides of a conditional expression give
 	values   map[*syntax.Ident]syntax.Expr // by which expression
 	asKeys   map[keysOf]*syntax.IndexExpr  // where the keys of a dict are first taken for its values
 	seen     map[syntax.Expr]Type          // what expressions give, nil where nobody asks
@@ -249,6 +250,7 @@ func (a *analysis) start(saying bool) {
 		a.writes, a.tested, a.chosen = map[*syntax.Ident][]syntax.Node{}, map[string][]looked{}, map[*object]bool{}
 		a.chosenBy, a.sought = map[string]bool{}, map[string]bool{}
 		a.given, a.inFile = map[*syntax.Ident]Type{}, map[*syntax.Ident]*unit{}
+		a.arms = map[syntax.Expr]Type{}
 		a.values, a.asKeys = map[*syntax.Ident]syntax.Expr{}, map[keysOf]*syntax.IndexExpr{}
 		for _, f := range a.fns {
 			f.sites = nil

@@ -9,6 +9,7 @@ import (
 	"starling/lang/diagnostic"
 	"starling/lang/doc"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // attempt(fn, …) is an Outcome of what fn gives.
@@ -562,7 +563,7 @@ func (a *analysis) remembered(path string, args bound, g *arguments) Type {
 	}
 	o := a.optionalNone(g.call, nil, path+" gives None where nothing was set")
 	key, ok := unparenNode(args["key"].node).(*syntax.Literal)
-	o.firm = ok && !a.setBefore(strings.TrimSuffix(path, "get")+"set", key.Raw, start(g.call))
+	o.firm = ok && !a.setBefore(strings.TrimSuffix(path, "get")+"set", key.Raw, way.Start(g.call))
 	return Type{any: true, atoms: []atom{{kind: none, obj: o}}}
 }
 
@@ -588,7 +589,7 @@ func (a *analysis) setBefore(setter, key string, at syntax.Position) bool {
 		if s.key != "" && s.key != key {
 			continue
 		}
-		if s.unit != a.file || s.within == nil || !holds(s.within, at) || before(start(s.call), at) {
+		if s.unit != a.file || s.within == nil || !way.Holds(s.within, at) || way.Before(way.Start(s.call), at) {
 			return true
 		}
 	}

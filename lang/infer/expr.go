@@ -61,7 +61,11 @@ func (a *analysis) evaluate(e syntax.Expr, w *flow) Type {
 		return a.slice(e, w)
 	case *syntax.CondExpr:
 		yes, no := a.condition(e.Cond, w)
-		return join(a.reached(e.True, yes), a.reached(e.False, no))
+		t, f := a.reached(e.True, yes), a.reached(e.False, no)
+		if a.saying && a.depth == 0 {
+			a.arms[e.True], a.arms[e.False] = join(a.arms[e.True], t), join(a.arms[e.False], f)
+		}
+		return join(t, f)
 	case *syntax.UnaryExpr:
 		return a.unary(e, w)
 	case *syntax.BinaryExpr:

@@ -7,6 +7,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/way"
 )
 
 // What follows from a mistake goes away with it, and only hides it while both are said.
@@ -22,7 +23,7 @@ func (a *analysis) following(f Finding) bool {
 	}
 	from, file := a.nothingFrom(f.Node)
 	return from != nil && slices.ContainsFunc(a.found, func(g Finding) bool {
-		return g.Diagnostic.Severity == diagnostic.Error && file != nil && g.File == file.File && g.File == f.File && !before(g.Start, start(from)) && before(g.Start, end(from))
+		return g.Diagnostic.Severity == diagnostic.Error && file != nil && g.File == file.File && g.File == f.File && !way.Before(g.Start, way.Start(from)) && way.Before(g.Start, way.End(from))
 	})
 }
 

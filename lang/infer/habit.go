@@ -5,6 +5,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // What is legal and hardly meant: answers that nobody reads, loops that ask for ever.
@@ -40,7 +41,7 @@ func (a *analysis) nothingKept(s *syntax.AssignStmt, t Type, w *flow) {
 	if at, ok := a.quietly(dot.X, w).filter(func(at atom) bool { return at.kind != none }).only(); ok && (at.kind == list || at.kind == dict || at.kind == set) {
 		d := diagnostic.Diagnostic{Message: dot.Name.Name + " changes the " + at.typeName() + ", and gives None", Hint: "write it as a statement: " + a.file.briefly(call)}
 		if id, ok := s.LHS.(*syntax.Ident); ok && a.file.Text(dot.X) == id.Name {
-			d.Fix = Put(start(s), start(call), "")
+			d.Fix = Put(way.Start(s), way.Start(call), "")
 		}
 		a.warn("nothing_kept", s.RHS, d)
 	}
@@ -112,7 +113,7 @@ func (a *analysis) untypedReply(e *syntax.IndexExpr, w *flow) {
 		return
 	}
 	a.later(e.X, "untyped_reply", diagnostic.Diagnostic{Message: "no contract says what this reply is: it may be text, and .output None",
-		Note: "the agent is asked on line " + itoa(int(start(at.obj.at).Line)), Hint: `say what it is, output = contract("{…}"), or read .text`})
+		Note: "the agent is asked on line " + itoa(int(way.Start(at.obj.at).Line)), Hint: `say what it is, output = contract("{…}"), or read .text`})
 }
 
 // untypedInput: an input of main is used as a number, and nothing says that it is one: on the

@@ -132,8 +132,6 @@ func operandHint(op syntax.Token, x, y Type) string {
 		return "a function stands here: call it with ()"
 	case x.brief() == "timestamp" && numbers(pair[1]) || y.brief() == "timestamp" && numbers(pair[0]):
 		return "time.parse(t) is a timestamp in seconds"
-	case op == syntax.MINUS && (x.has(text) || y.has(text)):
-		return "of a timestamp, such as now(), time.parse(t) is the number of seconds; of a duration time.duration(d)"
 	case op == syntax.PLUS && (pair[0] == "string" && numbers(pair[1]) || numbers(pair[0]) && pair[1] == "string"):
 		return "str(n) is the text of a number, int(s) the number of a text"
 	case op == syntax.IN || op == syntax.NOT_IN:
@@ -145,6 +143,8 @@ func operandHint(op syntax.Token, x, y Type) string {
 			}
 		}
 		return "int(s) is the number of a text"
+	case op == syntax.MINUS && (x.has(text) || y.has(text)):
+		return "of a timestamp, such as now(), time.parse(t) is the number of seconds; of a duration time.duration(d)"
 	case op == syntax.PLUS && (pair[0] == "string" || pair[1] == "string"):
 		return "str(x) is the text of a value; of a reply .text is"
 	case op == syntax.PLUS && pair[0] == "list":

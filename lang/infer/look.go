@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.starlark.net/syntax"
+
+	"starling/lang/way"
 )
 
 // What conditions look at. A warning that a value may be missing falls where one looks at it, and
@@ -89,7 +91,7 @@ type looked struct {
 }
 
 func (a *analysis) lookedHere(e syntax.Expr, root *syntax.Ident, path string) {
-	key, here := tag(root, path), looked{a.fn, start(e)}
+	key, here := tag(root, path), looked{a.fn, way.Start(e)}
 	if !slices.Contains(a.tested[key], here) {
 		a.tested[key] = append(a.tested[key], here)
 	}
@@ -98,7 +100,7 @@ func (a *analysis) lookedHere(e syntax.Expr, root *syntax.Ident, path string) {
 // counts tells whether a look may come before a use: not where it stands behind it in the same
 // function, and no loop leads back.
 func (l looked) counts(p optional) bool {
-	return l.fn != p.fn || p.looped || l.at.Line <= start(p.use).Line
+	return l.fn != p.fn || p.looped || l.at.Line <= way.Start(p.use).Line
 }
 
 func (a *analysis) chooseAnswer(at atom) {

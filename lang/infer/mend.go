@@ -6,6 +6,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/way"
 )
 
 // What mends a mistake, where only one thing can have been meant.
@@ -16,19 +17,21 @@ func Put(from, to syntax.Position, text string) diagnostic.Edit {
 	return diagnostic.Edit{Line: int(from.Line), Col: int(from.Col), EndLine: int(to.Line), EndCol: int(to.Col), Text: text}
 }
 
-func instead(n syntax.Node, text string) diagnostic.Edit { return Put(start(n), end(n), text) }
+func instead(n syntax.Node, text string) diagnostic.Edit { return Put(way.Start(n), way.End(n), text) }
 
 // behind writes a text behind an expression, where nothing that stands there could come between.
 func behind(e syntax.Expr, text string) diagnostic.Edit {
 	switch e.(type) {
 	case *syntax.Ident, *syntax.CallExpr, *syntax.DotExpr, *syntax.IndexExpr, *syntax.ParenExpr:
-		return Put(end(e), end(e), text)
+		return Put(way.End(e), way.End(e), text)
 	}
 	return diagnostic.Edit{}
 }
 
 // deferring makes a function of a call that comes too early.
-func deferring(call syntax.Expr) diagnostic.Edit { return Put(start(call), start(call), "lambda: ") }
+func deferring(call syntax.Expr) diagnostic.Edit {
+	return Put(way.Start(call), way.Start(call), "lambda: ")
+}
 
 // readElsewhere makes x["name"] of x.name where x is a dict that has the key, and x.value.name of
 // an Outcome whose value has it.
@@ -36,7 +39,7 @@ func readElsewhere(e *syntax.DotExpr, at atom) diagnostic.Edit {
 	name := e.Name.Name
 	switch {
 	case at.kind == dict && at.obj.fields[name] != nil:
-		return Put(e.Dot, end(e.Name), "["+strconv.Quote(name)+"]")
+		return Put(e.Dot, way.End(e.Name), "["+strconv.Quote(name)+"]")
 	case at.recordOf("Outcome") && len(at.obj.fields) > 0 && resultField(at, name):
 		return instead(e.Name, "value."+name)
 	}

@@ -3,6 +3,8 @@ package infer
 import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
+
+	"starling/lang/way"
 )
 
 // narrowed is what is known where a condition holds, and where it does not. t is its type.
@@ -31,7 +33,7 @@ func (a *analysis) narrowed(e syntax.Expr, t Type, w *flow) (yes, no *flow) {
 func (a *analysis) replied(e syntax.Expr, t Type, yes, no *flow) {
 	dot, ok := unparen(e).(*syntax.DotExpr)
 	if at, one := t.only(); one && at.recordOf("Result") {
-		place := end(e)
+		place := way.End(e)
 		dot = &syntax.DotExpr{X: e, Dot: place, NamePos: place, Name: &syntax.Ident{Name: "ok", NamePos: place}}
 		ok = true
 	}

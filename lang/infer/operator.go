@@ -156,6 +156,7 @@ func (a *analysis) logical(e *syntax.BinaryExpr, w *flow) Type {
 func (a *analysis) binary(e syntax.Node, op syntax.Token, x, y Type) Type {
 	t := Type{any: x.any || y.any}
 	fits := t.any || x.empty() || y.empty()
+	partly := t.any
 	for _, p := range x.atoms {
 		for _, q := range y.atoms {
 			if p.secret() || q.secret() && (op != syntax.PERCENT || p.kind == text) {
@@ -165,6 +166,7 @@ func (a *analysis) binary(e syntax.Node, op syntax.Token, x, y Type) Type {
 			if v == nil {
 				t, fits = join(t, unknown), true
 			}
+			partly = partly || v != nil && len(v) == 0
 			for _, k := range v {
 				t, fits = join(t, a.computed(e, op, k, p, q)), true
 			}
@@ -180,7 +182,7 @@ func (a *analysis) binary(e syntax.Node, op syntax.Token, x, y Type) Type {
 		a.cannotOperate(e, op, x, y)
 	} else if op == syntax.PERCENT {
 		a.formats(e, x, y)
-	} else if x.has(none) || y.has(none) {
+	} else if (!partly || !a.oneOperand(e, op, x, y)) && (x.has(none) || y.has(none)) {
 		a.perhapsOperands(e, op, x, y)
 	}
 	if t.any {

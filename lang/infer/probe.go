@@ -6,6 +6,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/way"
 )
 
 // All calls of a function together give the types of its parameters, so that what one of them gives
@@ -74,7 +75,7 @@ func (p *passing) narrower() bool {
 // every call takes.
 func (a *analysis) probe(p passing) []Finding {
 	f := p.f
-	if lines := end(f.node).Line - start(f.node).Line; lines > maxProbeBody || a.depth >= maxProbeDepth || a.probes >= maxProbes {
+	if lines := way.End(f.node).Line - way.Start(f.node).Line; lines > maxProbeBody || a.depth >= maxProbeDepth || a.probes >= maxProbes {
 		return nil
 	}
 	was := *a
@@ -114,7 +115,7 @@ func (a *analysis) blame(p passing, failures []Finding) {
 		if len(params) == 0 {
 			continue
 		}
-		sure, likely := inevitable(p.f.decl.Body, x.Start, params)
+		sure, likely := way.Inevitable(p.f.decl.Body, x.Start, params)
 		if !likely {
 			continue
 		}
@@ -122,7 +123,7 @@ func (a *analysis) blame(p passing, failures []Finding) {
 		if i := a.said(x); i >= 0 {
 			if direct(x.about) == nil || a.found[i].File != x.File {
 				if f := &a.found[i]; f.Diagnostic.Note == "" && f.within == p.f {
-					f.Diagnostic.Note = strings.TrimPrefix(p.f.show(), "function ") + " is called on line " + itoa(int(start(p.args.call).Line)) + a.givenTo(p, params)
+					f.Diagnostic.Note = strings.TrimPrefix(p.f.show(), "function ") + " is called on line " + itoa(int(way.Start(p.args.call).Line)) + a.givenTo(p, params)
 				}
 				continue
 			}
@@ -137,7 +138,7 @@ func (a *analysis) blame(p passing, failures []Finding) {
 		} else if !standsIn(n, p.args.call) {
 			file = p.f.file // its default
 		}
-		from, to := Span(n)
+		from, to := way.Span(n)
 		a.found = append(a.found, Finding{File: file.File, Start: from, End: to, Diagnostic: d, Node: p.args.call, within: in, about: n, fails: &x})
 	}
 }
@@ -310,5 +311,5 @@ func (f *fn) rebinds(i int) bool {
 
 // standsIn tells whether a node stands in a call.
 func standsIn(n, call syntax.Node) bool {
-	return !before(start(n), start(call)) && before(start(n), end(call))
+	return !way.Before(way.Start(n), way.Start(call)) && way.Before(way.Start(n), way.End(call))
 }

@@ -8,6 +8,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // What is known of a loaded file depends on who loads it. By itself its functions may be called
@@ -97,13 +98,13 @@ func (a *analysis) placedAt(f Finding, entry *File) []Finding {
 			continue
 		}
 		if !strings.HasPrefix(f.File.Name, library) {
-			f.Diagnostic.Note = cmp.Or(f.Diagnostic.Note, in.show()+" is called in "+s.file.Name+" on line "+itoa(int(start(s.call).Line)))
+			f.Diagnostic.Note = cmp.Or(f.Diagnostic.Note, in.show()+" is called in "+s.file.Name+" on line "+itoa(int(way.Start(s.call).Line)))
 			return []Finding{f}
 		}
 		d := f.Diagnostic
 		d.Message, d.Fix = nameOf(s.call)+": "+d.Message, diagnostic.Edit{}
 		d.Note = "it fails in " + f.File.Name + " on line " + itoa(int(f.Start.Line))
-		from, to := Span(s.call)
+		from, to := way.Span(s.call)
 		list = append(list, Finding{File: s.file.File, Start: from, End: to, Diagnostic: d, Node: s.call})
 	}
 	if list == nil && !strings.HasPrefix(f.File.Name, library) {
@@ -117,8 +118,8 @@ func (a *analysis) placedAt(f Finding, entry *File) []Finding {
 func conditional(body []syntax.Stmt, at syntax.Position) bool {
 	found := false
 	within := func(n syntax.Node) {
-		from, to := Span(n)
-		found = found || !before(at, from) && before(at, to)
+		from, to := way.Span(n)
+		found = found || !way.Before(at, from) && way.Before(at, to)
 	}
 	for _, s := range body {
 		syntax.Walk(s, func(n syntax.Node) bool {
@@ -135,11 +136,6 @@ func conditional(body []syntax.Stmt, at syntax.Position) bool {
 		})
 	}
 	return found
-}
-
-// before tells whether a position stands before another of the same file.
-func before(p, q syntax.Position) bool {
-	return p.Line < q.Line || p.Line == q.Line && p.Col < q.Col
 }
 
 // usable tells whether a finding about the entry holds with what loaded functions give. That these

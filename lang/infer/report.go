@@ -12,6 +12,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // optional is a warning that holds unless some condition looks at the value.
@@ -56,7 +57,7 @@ func (a *analysis) finding(kind string, n, failing syntax.Node, d diagnostic.Dia
 		return Finding{}, false
 	}
 	d.Kind = kind
-	start, end := Span(n)
+	start, end := way.Span(n)
 	return Finding{File: a.file.File, Start: start, End: end, Diagnostic: d, Node: failing, within: a.fn, about: n}, true
 }
 
@@ -69,7 +70,7 @@ func (a *analysis) warn(kind string, n syntax.Node, d diagnostic.Diagnostic) {
 // origin is where a value comes from, in words.
 func (a *analysis) origin(e syntax.Expr, t Type) string {
 	if at, ok := t.only(); ok && at.kind == none && at.obj != nil && at.obj.why == "falls" {
-		return at.obj.fn.show() + " ends without a return on line " + itoa(int(end(at.obj.at).Line))
+		return at.obj.fn.show() + " ends without a return on line " + itoa(int(way.End(at.obj.at).Line))
 	}
 	root, _ := pathOf(e)
 	if root == nil || !a.saying {
@@ -132,6 +133,12 @@ func (a *analysis) perhaps(e syntax.Expr, t Type, use string) {
 		return
 	}
 	for _, at := range t.atoms {
+		if at.kind == none && at.obj == nil {
+			if w, ok := a.onOneWay(e, t, func(t Type) bool { return onlyKind(t, none) }); ok {
+				a.noneHere(w, e, use)
+				return
+			}
+		}
 		if at.kind != none || at.obj == nil || t.any && !at.obj.firm {
 			continue
 		}
@@ -152,7 +159,7 @@ func (a *analysis) perhaps(e syntax.Expr, t Type, use string) {
 			if !at.obj.fn.answers {
 				continue
 			}
-			d.Note = at.obj.fn.show() + " may end without a return, on line " + itoa(int(end(at.obj.at).Line))
+			d.Note = at.obj.fn.show() + " may end without a return, on line " + itoa(int(way.End(at.obj.at).Line))
 			d.Hint = "give a value on every way through it"
 		}
 		a.laterOf(at.obj, e, "maybe_none", d)
@@ -532,7 +539,7 @@ func (a *analysis) notCallable(e *syntax.CallExpr, f Type) {
 	if dot, ok := unparen(e.Fn).(*syntax.DotExpr); ok {
 		d.Hint = "." + dot.Name.Name + " is a field: write it without ()"
 		if len(e.Args) == 0 {
-			d.Fix = Put(e.Lparen, end(e), "")
+			d.Fix = Put(e.Lparen, way.End(e), "")
 		}
 	}
 	a.report("not_callable", e.Fn, e, d)

@@ -7,7 +7,7 @@ import (
 
 	"go.starlark.net/syntax"
 
-	"starling/lang/infer"
+	"starling/lang/way"
 )
 
 // text is what a file says, with where its lines begin. It does not change.
@@ -101,7 +101,7 @@ func (t *text) at(p syntax.Position) int {
 
 // node is the bytes of a node.
 func (t *text) node(n syntax.Node) (from, to int) {
-	start, end := infer.Span(n)
+	start, end := way.Span(n)
 	return t.at(start), t.at(end)
 }
 

@@ -1,22 +1,24 @@
-package infer
+package way
 
 import (
+	"slices"
+
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
 )
 
-// inevitable tells whether a position of a body is reached by every call for certain, and whether
+// Inevitable tells whether a position of a body is reached by every call for certain, and whether
 // it is by every one that is meant to do something: a loop is gone through, and a return under a
 // condition that does not look at the parameters is not taken.
-func inevitable(body []syntax.Stmt, at syntax.Position, params []*syntax.Ident) (sure, likely bool) {
+func Inevitable(body []syntax.Stmt, at syntax.Position, params []*syntax.Ident) (sure, likely bool) {
 	sure = true
 	for _, s := range body {
 		from, to := Span(s)
-		if before(at, from) {
+		if Before(at, from) {
 			return false, false
 		}
-		if before(at, to) || at == from {
-			inside, may := through(s, at, params)
+		if Before(at, to) || at == from {
+			inside, may := Through(s, at, params)
 			return sure && inside, may
 		}
 		leaves, looks := guard(s, params)
@@ -28,16 +30,16 @@ func inevitable(body []syntax.Stmt, at syntax.Position, params []*syntax.Ident) 
 	return false, false
 }
 
-// through is inevitable for a statement that the position stands in.
-func through(s syntax.Stmt, at syntax.Position, params []*syntax.Ident) (sure, likely bool) {
+// Through is Inevitable for a statement that the position stands in.
+func Through(s syntax.Stmt, at syntax.Position, params []*syntax.Ident) (sure, likely bool) {
 	switch s := s.(type) {
 	case *syntax.IfStmt:
 		return straight(s.Cond, at)
 	case *syntax.ForStmt:
-		if holds(s.X, at) {
+		if Holds(s.X, at) {
 			return straight(s.X, at)
 		}
-		inside, may := inevitable(s.Body, at, params)
+		inside, may := Inevitable(s.Body, at, params)
 		return inside && counts(s.X), may
 	case *syntax.DefStmt:
 		return false, false
@@ -46,7 +48,7 @@ func through(s syntax.Stmt, at syntax.Position, params []*syntax.Ident) (sure, l
 	case *syntax.ExprStmt:
 		return straight(s.X, at)
 	case *syntax.AssignStmt:
-		if holds(s.LHS, at) {
+		if Holds(s.LHS, at) {
 			return straight(s.LHS, at)
 		}
 		return straight(s.RHS, at)
@@ -57,27 +59,27 @@ func through(s syntax.Stmt, at syntax.Position, params []*syntax.Ident) (sure, l
 // straight tells whether a position within an expression is reached whenever the expression is
 // evaluated, and whether it is unless something there is empty.
 func straight(e syntax.Expr, at syntax.Position) (sure, likely bool) {
-	if e == nil || !holds(e, at) {
+	if e == nil || !Holds(e, at) {
 		return false, false
 	}
 	sure, likely = true, true
 	syntax.Walk(e, func(n syntax.Node) bool {
-		if n == nil || !holds(n, at) {
+		if n == nil || !Holds(n, at) {
 			return false
 		}
 		switch n := n.(type) {
 		case *syntax.LambdaExpr:
 			sure, likely = false, false
 		case *syntax.CondExpr:
-			if !holds(n.Cond, at) {
+			if !Holds(n.Cond, at) {
 				sure, likely = false, false
 			}
 		case *syntax.BinaryExpr:
-			if (n.Op == syntax.AND || n.Op == syntax.OR) && holds(n.Y, at) {
+			if (n.Op == syntax.AND || n.Op == syntax.OR) && Holds(n.Y, at) {
 				sure, likely = false, false
 			}
 		case *syntax.Comprehension:
-			if first, ok := n.Clauses[0].(*syntax.ForClause); !ok || !holds(first.X, at) {
+			if first, ok := n.Clauses[0].(*syntax.ForClause); !ok || !Holds(first.X, at) {
 				sure = false
 				for _, c := range n.Clauses {
 					_, chosen := c.(*syntax.IfClause)
@@ -116,15 +118,15 @@ func guard(s syntax.Stmt, params []*syntax.Ident) (leaves, looks bool) {
 			leaves = leaves || n.Token != syntax.PASS
 		case *syntax.Ident:
 			b, ok := n.Binding.(*resolve.Binding)
-			looks = looks || ok && contained(params, b.First)
+			looks = looks || ok && slices.Contains(params, b.First)
 		}
 		return true
 	})
 	return leaves, looks
 }
 
-// holds tells whether a position stands within a node.
-func holds(n syntax.Node, at syntax.Position) bool {
+// Holds tells whether a position stands within a node.
+func Holds(n syntax.Node, at syntax.Position) bool {
 	from, to := Span(n)
-	return !before(at, from) && before(at, to)
+	return !Before(at, from) && Before(at, to)
 }
