@@ -50,6 +50,16 @@ func foreignName(name string) string {
 		return "write a comprehension: [f(x) for x in list if …]"
 	case "args", "sys", "argv":
 		return "inputs are the parameters of main; args is their dict in a script without main"
+	case "sum":
+		return "add in a loop: total = 0, and for x in xs: total += x"
+	case "round", "pow", "floor", "ceil", "sqrt":
+		return "write math." + name
+	case "requests", "urllib":
+		return "http.get(url) asks a server"
+	case "os", "subprocess":
+		return `sh.run(["make", "test"]) runs a program`
+	case "datetime":
+		return "now() is a timestamp; time.parse and time.format are for texts and seconds"
 	case "input":
 		return "gate(…) asks a person"
 	case "open":

@@ -91,6 +91,9 @@ func textHint(p effect.Param, s string) string {
 		if _, err := strconv.Atoi(s); err == nil {
 			return "write " + s + ", without quotes"
 		}
+		if _, err := strconv.ParseFloat(s, 64); err == nil && p.Type == "number" {
+			return "write " + s + ", without quotes"
+		}
 	case strings.Contains(p.Type, "list") && (p.Name == "argv" || p.Name == "cmd"):
 		return "each word is a text of its own: " + listOf(strings.Fields(s))
 	case strings.Contains(p.Type, "list"):

@@ -177,6 +177,21 @@ func (a *analysis) lacking(e *syntax.IndexExpr, x, y Type) {
 		Hint: "add it, or read with .get(…)"})
 }
 
+// neverFilled: a dict is read into which nothing is ever put, or only what is read there first, as
+// in d[k] += 1.
+func (a *analysis) neverFilled(e *syntax.IndexExpr, x Type) {
+	at, ok := x.only()
+	if !ok || at.kind != dict || at.obj.lent || len(at.obj.order) > 0 || !at.obj.key.empty() {
+		return
+	}
+	if d, ok := at.obj.at.(*syntax.DictExpr); !ok || len(d.List) > 0 {
+		return
+	}
+	name := a.file.briefly(e.X)
+	a.later(e.X, "missing_key", diagnostic.Diagnostic{Message: "nothing is ever put into this dict, but what is read there first", Note: a.origin(e.X, x),
+		Hint: name + "[k] = " + name + ".get(k, 0) + 1 counts, " + name + ".setdefault(k, []).append(x) collects"})
+}
+
 // absent: a contract says that a key may not be there (name?: T), and it is read as if it were.
 func (a *analysis) absent(e *syntax.IndexExpr, x, y Type) {
 	at, ok := x.only()

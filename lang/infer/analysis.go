@@ -8,6 +8,7 @@ import (
 
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
+	"starling/lang/doc"
 	"starling/lang/effect"
 )
 
@@ -66,7 +67,7 @@ type analysis struct {
 	calls    []*fn // those that are called, in the order in which that was found
 	sources  map[*syntax.Literal]*contract.Contract
 	shapes   map[*contract.Contract]*contract.Shape
-	notes    map[string]*notation
+	notes    map[string]*doc.Notation
 	verdicts map[pairing]verdict
 	writes   map[*syntax.Ident][]syntax.Node // where a variable is given a value
 	given    map[*syntax.Ident]Type          // what a name is given at one place
@@ -102,6 +103,7 @@ type analysis struct {
 	reads   bool    // what is stored was read from there
 	clauses int     // how many comprehensions are around the expression
 	encoded bool    // what is held against a contract gets there as JSON
+	inside  bool    // what is looked at is what something is looked for in
 	caught  int     // how many calls of attempt are around the lambda
 	visits  int     // how many more functions may be gone over from within one another
 }
@@ -155,7 +157,7 @@ func Inspect(files []*File, env *effect.Environment) *Result {
 func inferred(files []*File, env *effect.Environment, seen map[syntax.Expr]Type, closed bool) *Result {
 	a := &analysis{closed: closed, visits: maxVisits, seen: seen, world: env, byFile: map[*File]*unit{}, objects: map[place]*object{}, cells: map[*syntax.Ident]*Type{},
 		heads: map[syntax.Node]*flow{}, fns: map[syntax.Node]*fn{}, sources: map[*syntax.Literal]*contract.Contract{},
-		shapes: map[*contract.Contract]*contract.Shape{}, notes: map[string]*notation{}, verdicts: map[pairing]verdict{},
+		shapes: map[*contract.Contract]*contract.Shape{}, notes: map[string]*doc.Notation{}, verdicts: map[pairing]verdict{},
 		writes: map[*syntax.Ident][]syntax.Node{}, tested: map[string][]looked{}, chosenBy: map[string]bool{}, sought: map[string]bool{}, chosen: map[*object]bool{}, aliased: map[*syntax.Ident]bool{},
 		given: map[*syntax.Ident]Type{}, inFile: map[*syntax.Ident]*unit{}}
 	for i, f := range files {

@@ -116,7 +116,7 @@ func (a *analysis) encodedTwice(o *object, x argument, w *flow) {
 func (a *analysis) readCall(b *effect.Builtin, path string, g *arguments, args bound, recv Type) Type {
 	n := a.notation(b.Result)
 	var of *letters
-	if n.calls {
+	if n.Calls {
 		of = lettersOf(b, g, args, recv)
 	}
 	return a.read(n, g.call, path, of)
@@ -244,6 +244,9 @@ func (a *analysis) admitted(o *object, b *effect.Builtin, g *arguments, args bou
 		p := &b.Params[i]
 		if x, ok := args[p.Name]; ok {
 			a.admit(o, p, x, g)
+			if !g.either && x.node != nil {
+				a.computedName(o, b, p, x.node)
+			}
 		}
 		if p.Name == "argv" || p.Name == "options" && o.path == "gate" {
 			a.words(o.path, p.Name, args[p.Name], g)

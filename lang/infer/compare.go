@@ -97,6 +97,8 @@ func neverHint(x, y Type) string {
 			}
 		}
 		switch {
+		case onlyKind(pair[0], boolean) && onlyKind(pair[1], text):
+			return "a bool is True or False, and a condition by itself: if x"
 		case ok && at.recordOf("Completed") && onlyNumbers(pair[1]):
 			return "compare .code, or ask .ok"
 		case ok && at.recordOf("Message") && pair[1].has(none):

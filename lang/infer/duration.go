@@ -39,19 +39,55 @@ func (a *analysis) duration(o *object, p *effect.Param, x argument, call *syntax
 
 // computedDuration: whatever is put into a text that is computed here, it is no duration.
 func (a *analysis) computedDuration(o *object, p *effect.Param, e syntax.Expr) {
-	from := e
-	if id, ok := unparen(e).(*syntax.Ident); ok && len(a.writes[variable(id)]) == 1 {
-		if written, ok := a.writes[variable(id)][0].(*syntax.Ident); ok && a.values[written] != nil {
-			from = a.values[written]
-		}
-	}
-	forms := way.Forms(from)
+	forms := a.formsOf(e)
 	if len(forms) == 0 || slices.ContainsFunc(forms, func(s string) bool { _, err := contract.ParseDuration(s); return err == nil }) {
 		return
 	}
 	d := diagnostic.Diagnostic{Message: o.path + ": for parameter " + p.Name + ": what is computed is no duration", Got: "such as " + strconv.Quote(forms[0]),
 		Want: `a number with a unit (ns us ms s m h d), such as "90s", "2h" or "1d"`, Hint: `write a unit right behind the number, as in "%dh" % hours`}
 	a.warn("bad_duration", e, d)
+}
+
+// computedName: whatever is put into a text that is computed here, it is no name.
+func (a *analysis) computedName(o *object, b *effect.Builtin, p *effect.Param, e syntax.Expr) {
+	names := []string{"name", "queue"}
+	if o.path == "agent" || o.path == "handoff" {
+		names = append(names, "who", "to")
+	}
+	if _, here := unparen(e).(*syntax.Literal); here || b.Class == effect.Pure || !contains(names, p.Name) || !a.saying {
+		return
+	}
+	var wrong error
+	for _, s := range a.formsOf(e) {
+		if wrong = effect.CheckName(s); wrong == nil {
+			return
+		}
+	}
+	if wrong != nil {
+		d := diagnostic.Diagnostic{Message: o.path + ": for parameter " + p.Name + ": " + wrong.Error(), Hint: "text.slug(…) makes a name of a text"}
+		if p.Name == "who" {
+			d.Hint = "the agent's name stands first, its task second"
+		}
+		a.warn("bad_name", e, d)
+	}
+}
+
+// formsOf are the forms of an expression, of what the variable that it is was given, or of what the
+// function that it calls gives.
+func (a *analysis) formsOf(e syntax.Expr) []string {
+	if id, ok := unparen(e).(*syntax.Ident); ok && len(a.writes[variable(id)]) == 1 {
+		if written, ok := a.writes[variable(id)][0].(*syntax.Ident); ok && a.values[written] != nil {
+			e = a.values[written]
+		}
+	}
+	if call, ok := unparen(e).(*syntax.CallExpr); ok {
+		if id, ok := unparen(call.Fn).(*syntax.Ident); ok && variable(id) != nil {
+			if at, ok := a.cell(variable(id)).only(); ok && at.kind == function && !at.obj.fn.falls {
+				return way.Returned(at.obj.fn.decl.Body)
+			}
+		}
+	}
+	return way.Forms(e)
 }
 
 // oneOf: every text that an argument can be is none of those that the parameter takes. Of one that

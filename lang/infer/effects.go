@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"slices"
 	"strings"
 
 	"go.starlark.net/syntax"
@@ -18,10 +19,22 @@ func (a *analysis) attempt(_ *effect.Builtin, g *arguments, args bound, w *flow)
 	return made(a.outcome(g.call, "", value))
 }
 
+// noValue is why an Outcome may have none.
+const noValue = "what has failed has no value: .ok says whether it has"
+
+// readOf notes that somebody reads how a call ended, which says whether an Outcome has a value.
+func (a *analysis) readOf(o *object, name string) {
+	if a.saying && o.form.Name == "Outcome" && name != "value" {
+		a.chooseAnswer(atom{kind: record, obj: o})
+	}
+}
+
 // outcome is an Outcome with a value; which tells those of one call apart.
 func (a *analysis) outcome(at syntax.Node, which string, value Type) *object {
 	o := a.recordAt(at, "Outcome", which)
-	a.entry(o, "value", join(value, noneType), true, nil)
+	none := a.optionalNone(at, nil, noValue)
+	none.fn = a.fn
+	a.entry(o, "value", join(value, noneOf(none)), true, nil)
 	return o
 }
 
@@ -98,7 +111,8 @@ func (a *analysis) gone(name string, x argument, g *arguments) {
 	a.report("bad_type", x.node, g.call, d)
 }
 
-// gathered is what the branches of one list or dict give.
+// gathered is what the branches of one list or dict give. The keys of a dict name them: they are
+// texts.
 func (a *analysis) gathered(g *arguments, from *object, plain bool, w *flow) Type {
 	if from.kind != dict {
 		return a.gatheredList(g, from, plain, w)
@@ -108,7 +122,7 @@ func (a *analysis) gathered(g *arguments, from *object, plain bool, w *flow) Typ
 		a.entry(o, k, a.branchResult(g, from.fields[k].typ, k, plain, w), from.fields[k].must, from.fields[k].at)
 	}
 	if !from.key.empty() || from.lent {
-		a.enter(o, from.keys().loose(), a.branchResult(g, from.values(), "", plain, w), nil)
+		a.enter(o, anyText, a.branchResult(g, from.values(), "", plain, w), nil)
 	}
 	return made(o)
 }
@@ -180,7 +194,12 @@ func (a *analysis) delivered(g *arguments, t Type, which string, plain bool) Typ
 	if plain {
 		return t
 	}
-	return made(a.outcome(g.call, which, t))
+	if x, ok := g.named["on_error"]; ok && slices.Equal(exactTexts(x.typ), []string{"collect"}) {
+		return made(a.outcome(g.call, which, t))
+	}
+	o := a.recordAt(g.call, "Outcome", which) // which of them have a value hangs on wait
+	a.entry(o, "value", join(t, noneType), true, nil)
+	return made(o)
 }
 
 // parallelOver calls one function with each element.
@@ -637,6 +656,7 @@ func pathName(e syntax.Expr) string {
 
 // recordField is the type of a field of a record.
 func (a *analysis) recordField(n syntax.Node, o *object, name string) Type {
+	a.readOf(o, name)
 	if f := o.fields[name]; f != nil {
 		return f.typ
 	}

@@ -473,8 +473,12 @@ func (a *analysis) index(e *syntax.IndexExpr, x, y Type) Type {
 		}
 	}
 	a.outOfRange(e, x, y)
+	a.neverFilled(e, x)
 	a.lacking(e, x, y)
 	a.absent(e, x, y)
+	if at, ok := x.only(); ok && y.has(none) && len(y.atoms) > 1 && at.kind == dict && !at.obj.lent && at.obj.keys().known() && !at.obj.keys().has(none) {
+		a.perhaps(e.Y, y, "[ ], and there is no key None")
+	}
 	switch {
 	case !fits && x.known() && !y.empty():
 		a.cannotIndex(e, x, y, why)
@@ -489,7 +493,7 @@ func (a *analysis) indexAtom(e *syntax.IndexExpr, at atom, y Type) (t Type, wron
 	switch at.kind {
 	case dict:
 		return a.lookup(at.obj, y)
-	case opaque, module:
+	case opaque:
 		return unknown, ""
 	case text, octets, list, tuple, ranging, iterable:
 		if y.known() && !y.has(integer) {

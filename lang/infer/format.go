@@ -198,6 +198,9 @@ func (a *analysis) joined(x argument, g *arguments) {
 	}
 	d := diagnostic.Diagnostic{Message: "string.join: an element of the list", Got: elements.brief(), Want: "string", Note: a.origin(x.node, x.typ),
 		Hint: "make texts of them: [str(x) for x in …]"}
+	if elements.atoms[0].recordOf("Result") {
+		d.Hint = "the text of a reply is .text: [x.text for x in …]"
+	}
 	if list, ok := unparen(x.node).(*syntax.ListExpr); ok && len(list.List) > 0 {
 		a.report("bad_type", x.node, g.call, d)
 		return

@@ -39,6 +39,8 @@ func attributeHint(x Type, name string) string {
 		return noneHint(at)
 	case at.recordOf("Handle"):
 		return "handle.decision() waits for the Decision of a gate that was opened with wait = False"
+	case at.recordOf("Outcome") && len(at.obj.fields) > 0 && resultField(at, elsewhere(name)):
+		return "write .value." + elsewhere(name) + ": an Outcome says how a call ended, .value is what it gave"
 	case at.recordOf("Outcome") && len(at.obj.fields) > 0 && resultField(at, name):
 		return "write .value." + name + ": an Outcome says how a call ended, .value is what it gave"
 	case at.kind == tuple && (name == "group" || name == "groups"):
@@ -76,7 +78,7 @@ func elsewhere(name string) string {
 		return "status"
 	case "answer", "decision", "selected", "option", "approved":
 		return "choice"
-	case "result", "data", "parsed", "reply":
+	case "result", "data", "parsed", "reply", "value":
 		return "output"
 	case "comment":
 		return "reason"
@@ -125,6 +127,11 @@ func operandHint(op syntax.Token, x, y Type) string {
 	x, y = present(x), present(y)
 	pair := [2]string{x.loose().brief(), y.loose().brief()}
 	numbers := func(s string) bool { return s == "int" || s == "float" || s == "int | float" || s == "float | int" }
+	for _, t := range []Type{x, y} {
+		if at, ok := t.only(); ok && at.kind == none {
+			return noneHint(at)
+		}
+	}
 	switch {
 	case slices.ContainsFunc(append(slices.Clone(x.atoms), y.atoms...), atom.secret):
 		return `key.wrap("Bearer {}") puts a secret into a text`
@@ -153,8 +160,6 @@ func operandHint(op syntax.Token, x, y Type) string {
 		return "d | e is a dict with the entries of both"
 	case op == syntax.STAR && pair == [2]string{"string", "string"}:
 		return ""
-	case x.has(none) || y.has(none):
-		return "something gave None; a function without return does"
 	}
 	return ""
 }
@@ -194,6 +199,10 @@ func unindexable(x, y Type) string {
 		key = quote(k.lit)
 	}
 	switch {
+	case at.kind == module && at.obj.path == "memory":
+		return "memory.vars.get(" + key + ") and memory.vars.set(" + key + ", value) are those of the run, memory.project.… those of the project"
+	case at.kind == module && strings.HasPrefix(at.obj.path, "memory."):
+		return at.obj.path + ".get(" + key + ") reads it, " + at.obj.path + ".set(" + key + ", value) sets it"
 	case at.recordOf("Result"):
 		return "the reply is .output[" + key + "]"
 	case at.recordOf("Decision"):

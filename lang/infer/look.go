@@ -14,7 +14,8 @@ import (
 // in a function that others ask, or have a name.
 
 // look notes that a condition looks at a path. What the path leads through is not looked at, nor
-// what is ordered with < and its like: were it None, the condition would fail.
+// what is ordered with < and its like: were it None, the condition would fail. So it would where
+// something is looked for in it, which therefore says only what it has.
 func (a *analysis) look(e syntax.Expr, w *flow) {
 	if !a.saying {
 		return
@@ -29,7 +30,9 @@ func (a *analysis) look(e syntax.Expr, w *flow) {
 			}
 			for _, operand := range []syntax.Expr{n.X, n.Y} {
 				if root, _ := pathOf(operand); root == nil || !orders(n.Op) {
+					a.inside = operand == n.Y && (n.Op == syntax.IN || n.Op == syntax.NOT_IN)
 					a.look(operand, w)
+					a.inside = false
 				}
 			}
 			return false
@@ -66,7 +69,7 @@ func (a *analysis) lookAt(e syntax.Expr, root *syntax.Ident, path string, w *flo
 		a.chosenBy[path[i:]] = true
 	}
 	apart := a.chooses() || a.aliased[root]
-	if apart {
+	if apart && !a.inside {
 		a.choose(a.quietly(e, w))
 	}
 	for _, state := range states {
@@ -86,12 +89,13 @@ func (a *analysis) lookAt(e syntax.Expr, root *syntax.Ident, path string, w *flo
 
 // looked is where a condition looks at a path.
 type looked struct {
-	fn *fn
-	at syntax.Position
+	fn     *fn
+	at     syntax.Position
+	inside bool // it looks for something in what the path leads to
 }
 
 func (a *analysis) lookedHere(e syntax.Expr, root *syntax.Ident, path string) {
-	key, here := tag(root, path), looked{a.fn, way.Start(e)}
+	key, here := tag(root, path), looked{a.fn, way.Start(e), a.inside}
 	if !slices.Contains(a.tested[key], here) {
 		a.tested[key] = append(a.tested[key], here)
 	}
@@ -161,7 +165,8 @@ func (a *analysis) lookedAt(p optional) bool {
 			return true // what another key says may say whether this one is there
 		}
 		looks := a.tested[tag(p.root, p.path[:i])]
-		if slices.ContainsFunc(looks, func(l looked) bool { return l.counts(p) }) {
+		itself := i == len(p.path) && p.finding.missing != nil
+		if slices.ContainsFunc(looks, func(l looked) bool { return l.counts(p) && !(itself && l.inside) }) {
 			return true
 		}
 	}

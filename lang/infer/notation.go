@@ -1,158 +1,42 @@
 package infer
 
 import (
-	"slices"
 	"strings"
-	"unicode"
 
 	"go.starlark.net/syntax"
+
+	"starling/lang/doc"
 )
 
-// notation is a type as the table of builtins writes it:
-//
-//	string | None          alternatives; " or " is the same
-//	list[T] dict[K, V]     what is in it; without brackets it may be anything
-//	(K, V)                 a tuple by place
-//	{path: string, at?: T} a dict by its keys, of which at may be missing; with … there may be more
-//	"ok"                   that text
-//	Result                 a record
-//	json                   what JSON can say
-//
-// Letters stand for what the call is made with: T the elements of the receiver, K and V the keys
-// and values of one that is a dict, E the elements of the first argument, X the first argument
-// itself, D the argument called default, or None where there is none.
-type notation struct {
-	name  string // "" for alternatives
-	parts []*notation
-	keys  []string // of a dict by its keys
-	open  bool
-	calls bool // there are letters in it, or in its parts
-}
-
-// lettered tells whether a notation has letters that a call gives a meaning to.
-func (n *notation) lettered() bool {
-	return len(n.name) == 1 && n.name[0] >= 'A' && n.name[0] <= 'Z' || slices.ContainsFunc(n.parts, (*notation).lettered)
-}
-
 // notation reads a type; one text is read once.
-func (a *analysis) notation(s string) *notation {
+func (a *analysis) notation(s string) *doc.Notation {
 	n := a.notes[s]
 	if n == nil {
-		n = ParseNotation(s)
-		n.calls = n.lettered()
+		n = doc.ParseNotation(s)
 		a.notes[s] = n
 	}
 	return n
 }
 
-// ParseNotation reads a type of the table of builtins.
-func ParseNotation(s string) *notation {
-	p := &notationReader{rest: strings.ReplaceAll(s, " or ", " | ")}
-	return p.either()
-}
-
-type notationReader struct{ rest string }
-
-func (p *notationReader) space() { p.rest = strings.TrimLeftFunc(p.rest, unicode.IsSpace) }
-
-// take passes over a mark if it comes next.
-func (p *notationReader) take(mark string) bool {
-	p.space()
-	rest, ok := strings.CutPrefix(p.rest, mark)
-	p.rest = rest
-	return ok
-}
-
-func (p *notationReader) either() *notation {
-	n := &notation{parts: []*notation{p.one()}}
-	for p.take("|") {
-		n.parts = append(n.parts, p.one())
-	}
-	if len(n.parts) == 1 {
-		return n.parts[0]
-	}
-	return n
-}
-
-func (p *notationReader) one() *notation {
-	switch {
-	case p.take("("):
-		return &notation{name: "tuple by place", parts: p.list(")")}
-	case p.take("{"):
-		return p.fields()
-	case p.take(`"`):
-		word, rest, _ := strings.Cut(p.rest, `"`)
-		p.rest = rest
-		return &notation{name: `"` + word}
-	}
-	n := &notation{name: p.word()}
-	if p.take("[") {
-		n.parts = p.list("]")
-	}
-	return n
-}
-
-func (p *notationReader) word() string {
-	p.space()
-	i := strings.IndexFunc(p.rest, func(r rune) bool { return !unicode.IsLetter(r) && r != '_' && !unicode.IsDigit(r) })
-	if i < 0 {
-		i = len(p.rest)
-	}
-	if i == 0 && p.rest != "" {
-		i = 1 // what is none is passed over
-	}
-	w := p.rest[:i]
-	p.rest = p.rest[i:]
-	return w
-}
-
-func (p *notationReader) list(end string) []*notation {
-	var parts []*notation
-	for p.rest != "" && !p.take(end) {
-		parts = append(parts, p.either())
-		p.take(",")
-	}
-	return parts
-}
-
-func (p *notationReader) fields() *notation {
-	n := &notation{name: "dict by keys"}
-	for p.rest != "" && !p.take("}") {
-		if p.take("…") {
-			n.open = true
-			continue
-		}
-		key := p.word()
-		if p.take("?") {
-			key += "?"
-		}
-		n.keys = append(n.keys, key)
-		p.take(":")
-		n.parts = append(n.parts, p.either())
-		p.take(",")
-	}
-	return n
-}
-
 // read is the type that a notation stands for; what it makes is made at the node.
-func (a *analysis) read(n *notation, at syntax.Node, part string, of *letters) Type {
-	if n.name == "" {
+func (a *analysis) read(n *doc.Notation, at syntax.Node, part string, of *letters) Type {
+	if n.Name == "" {
 		var t Type
-		for _, p := range n.parts {
+		for _, p := range n.Parts {
 			t = join(t, a.read(p, at, part, of))
 		}
 		return t
 	}
-	if t, ok := of.of(n.name); ok {
+	if t, ok := of.of(n.Name); ok {
 		return t
 	}
-	if t, ok := plain(n.name); ok {
+	if t, ok := plain(n.Name); ok {
 		return t
 	}
-	if word, ok := strings.CutPrefix(n.name, `"`); ok {
+	if word, ok := strings.CutPrefix(n.Name, `"`); ok {
 		return exactly(text, word)
 	}
-	switch n.name {
+	switch n.Name {
 	case "list", "set", "iterable", "tuple":
 		return a.sequence(n, at, part, of)
 	case "json":
@@ -160,22 +44,22 @@ func (a *analysis) read(n *notation, at syntax.Node, part string, of *letters) T
 	case "dict":
 		o := a.object(dict, at, [2]string{"dict", part})
 		key, value := unknown, unknown
-		if len(n.parts) == 2 {
-			key, value = a.read(n.parts[0], at, part+"k", of), a.read(n.parts[1], at, part+"v", of)
+		if len(n.Parts) == 2 {
+			key, value = a.read(n.Parts[0], at, part+"k", of), a.read(n.Parts[1], at, part+"v", of)
 		}
 		a.enter(o, key.loose(), value, at)
 		return made(o)
 	case "tuple by place":
-		items := make([]Type, len(n.parts))
-		for i, p := range n.parts {
+		items := make([]Type, len(n.Parts))
+		for i, p := range n.Parts {
 			items[i] = a.read(p, at, part+"("+string(rune('0'+i)), of)
 		}
 		return a.tupleOf(at, part, items)
 	case "dict by keys":
 		return a.readFields(n, at, part, of)
 	}
-	if form := recordNamed(n.name); form != nil {
-		return made(a.recordAt(at, n.name, part))
+	if form := recordNamed(n.Name); form != nil {
+		return made(a.recordAt(at, n.Name, part))
 	}
 	return unknown
 }
@@ -189,24 +73,24 @@ func (a *analysis) json(at syntax.Node, part string) Type {
 	return t
 }
 
-func (a *analysis) sequence(n *notation, at syntax.Node, part string, of *letters) Type {
-	k := map[string]kind{"list": list, "set": set, "iterable": iterable, "tuple": tuple}[n.name]
-	o := a.object(k, at, [2]string{n.name, part})
+func (a *analysis) sequence(n *doc.Notation, at syntax.Node, part string, of *letters) Type {
+	k := map[string]kind{"list": list, "set": set, "iterable": iterable, "tuple": tuple}[n.Name]
+	o := a.object(k, at, [2]string{n.Name, part})
 	elem := unknown
-	if len(n.parts) == 1 {
-		elem = a.read(n.parts[0], at, part+"[", of)
+	if len(n.Parts) == 1 {
+		elem = a.read(n.Parts[0], at, part+"[", of)
 	}
 	a.put(o, elem)
 	return made(o)
 }
 
-func (a *analysis) readFields(n *notation, at syntax.Node, part string, of *letters) Type {
+func (a *analysis) readFields(n *doc.Notation, at syntax.Node, part string, of *letters) Type {
 	o := a.object(dict, at, [2]string{"dict", part})
-	for i, k := range n.keys {
+	for i, k := range n.Keys {
 		name, perhaps := strings.CutSuffix(k, "?")
-		a.entry(o, name, a.read(n.parts[i], at, part+"."+name, of), !perhaps, nil)
+		a.entry(o, name, a.read(n.Parts[i], at, part+"."+name, of), !perhaps, nil)
 	}
-	if n.open {
+	if n.Open {
 		a.enter(o, anyText, unknown, at)
 	}
 	return made(o)

@@ -116,8 +116,8 @@ func (a *analysis) enter(o *object, key, value Type, at syntax.Node) {
 		a.lend(key)
 		a.lend(value)
 	}
-	if key.empty() {
-		return
+	if key.empty() || value.empty() {
+		return // what is never computed is never put there
 	}
 	if known := exactTexts(key); known != nil {
 		for _, k := range known {

@@ -142,7 +142,7 @@ func (a *analysis) perhaps(e syntax.Expr, t Type, use string) {
 		if at.kind != none || at.obj == nil || t.any && !at.obj.firm {
 			continue
 		}
-		if at.obj.firm && at.obj.fn != nil && at.obj.fn != a.fn {
+		if (at.obj.firm && at.obj.fn != nil || at.obj.why == noValue) && at.obj.fn != a.fn {
 			continue // a function that looks something up: who calls it knows what is there
 		}
 		d := diagnostic.Diagnostic{Message: "this may be None, and is used with " + use, Note: at.obj.why, Hint: "look first: if x != None"}
@@ -151,6 +151,9 @@ func (a *analysis) perhaps(e syntax.Expr, t Type, use string) {
 		}
 		if strings.Contains(at.obj.why, "get gives None") {
 			d.Hint = "give a default, .get(key, …), or look first: if x != None"
+		}
+		if at.obj.why == noValue {
+			d.Hint = "ask first: if x.ok"
 		}
 		if strings.Contains(at.obj.why, "changes what it is called on") {
 			d.Hint = "write the call on a line of its own, and give what it is called on"
@@ -259,8 +262,10 @@ func (a *analysis) perhapsOperands(e syntax.Node, op syntax.Token, x, y Type) {
 		left, right, sign = e.LHS, e.RHS, sign+"="
 	}
 	switch op {
-	case syntax.EQL, syntax.NEQ, syntax.PERCENT, syntax.IN, syntax.NOT_IN:
+	case syntax.EQL, syntax.NEQ, syntax.PERCENT:
 		return
+	case syntax.IN, syntax.NOT_IN:
+		x = Type{} // None may be looked for
 	}
 	if x.any || len(x.atoms) > 1 {
 		a.perhaps(left, x, sign)
@@ -292,13 +297,33 @@ func (a *analysis) undeclaredKey(key argument, t Type, message string) {
 
 // truth: a Decision has none, and that of a function says nothing.
 func (a *analysis) truth(e syntax.Expr, t Type) {
+	for _, at := range t.atoms {
+		if at.kind == record {
+			a.readOf(at.obj, "ok")
+		}
+	}
 	if !t.known() {
 		return
 	}
+	a.neverTrue(e, t)
 	if at, ok := t.only(); ok && (at.kind == method || at.kind == function && at.obj.fn.named(e)) {
 		a.warn("no_truth", e, diagnostic.Diagnostic{Message: "a function is true, whatever it would give", Hint: "call it: " + a.file.briefly(e) + "(…)"})
 	}
 	a.truthOfDecision(e, t)
+}
+
+// neverTrue: a function says no on some way, and yes on none: it ends without a return.
+func (a *analysis) neverTrue(e syntax.Expr, t Type) {
+	if !t.has(boolean) || !t.truthy().empty() {
+		return
+	}
+	for _, at := range t.atoms {
+		if at.kind == none && at.obj != nil && at.obj.why == "falls" && at.obj.fn.answers {
+			a.warn("no_truth", e, diagnostic.Diagnostic{Message: "this is never true: what " + at.obj.fn.show() + " gives is " + t.String(),
+				Note: a.origin(e, of(at)), Hint: "return True at its end"})
+			return
+		}
+	}
 }
 
 // truthOfDecision: a Decision fails in a condition. One that may be None too is an error as well:
@@ -512,6 +537,8 @@ func (a *analysis) cannotStore(e *syntax.IndexExpr, x, k Type) {
 		d.Hint = "tuples never change: list(t) can"
 	case at.kind == record:
 		d.Hint = "it never changes; make a dict of what is wanted"
+	case at.kind == module:
+		d.Hint = unindexable(x, k)
 	}
 	a.report("bad_index", e, e, d)
 }
@@ -541,6 +568,9 @@ func (a *analysis) notCallable(e *syntax.CallExpr, f Type) {
 		if len(e.Args) == 0 {
 			d.Fix = Put(e.Lparen, way.End(e), "")
 		}
+	}
+	if f.atoms[0].recordOf("role") {
+		d.Hint = "agent(" + a.file.briefly(e.Fn) + ", …) asks it"
 	}
 	a.report("not_callable", e.Fn, e, d)
 }
@@ -624,6 +654,8 @@ func (a *analysis) badArgument(o *object, p *effect.Param, x argument, call *syn
 	switch {
 	case at.recordOf("Result") && strings.Contains(p.Type, "string"):
 		d.Hint = "the reply as text is .text"
+	case at.recordOf("Result") && p.Type == "sized":
+		d.Hint = "the reply is .text, or .output"
 	case at.recordOf("Decision") && strings.Contains(p.Type, "string"):
 		d.Hint = "the option that was chosen is .choice"
 	case at.kind == none && isNone(x.node):
@@ -632,6 +664,10 @@ func (a *analysis) badArgument(o *object, p *effect.Param, x argument, call *syn
 		d.Hint = noneHint(at)
 	case p.Type == "contract" && at.kind == text:
 		d.Hint = "write contract(…) around it"
+	case o.path == "range" && at.kind == list:
+		d.Hint = "for x in xs goes through them, range(len(xs)) counts them"
+	case o.path == "json.decode":
+		d.Hint = "it is read already: json.decode reads a text"
 	case at.kind == list && strings.Contains(p.Wanted(), "tuple"):
 		d.Hint = "tuple(xs) is a tuple of what a list holds"
 	case at.kind == text && strings.Contains(p.Type, "int"):

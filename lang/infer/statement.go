@@ -352,7 +352,7 @@ func (a *analysis) store(e *syntax.IndexExpr, x, k, t Type, w *flow) {
 		case dict:
 			fits = fits || k.any || k.empty() || hashable(k)
 			a.enter(at.obj, k, t, e)
-		case opaque, module, iterable:
+		case opaque, iterable:
 			fits = true
 		}
 	}

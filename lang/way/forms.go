@@ -38,6 +38,32 @@ func Forms(e syntax.Expr) []string {
 	return nil
 }
 
+// Returned are the texts that a function may give, nil where some return makes one that is not
+// known.
+func Returned(body []syntax.Stmt) (all []string) {
+	known := true
+	for _, s := range body {
+		syntax.Walk(s, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.DefStmt, *syntax.LambdaExpr:
+				return false
+			case *syntax.ReturnStmt:
+				var some []string
+				if n.Result != nil {
+					some = Forms(n.Result)
+				}
+				known = known && some != nil
+				all = append(all, some...)
+			}
+			return true
+		})
+	}
+	if !known {
+		return nil
+	}
+	return all
+}
+
 // sum are the forms of x + y, where one of them is known.
 func sum(e *syntax.BinaryExpr) (all []string) {
 	x, y := Forms(e.X), Forms(e.Y)
