@@ -49,26 +49,51 @@ func (c *checker) kept() {
 
 // keptBy is kept for one loop.
 func (c *checker) keptBy(loop *syntax.ForStmt) {
-	x := capture{c: c, only: c.ofRound(loop), whoever: "every function that the loop keeps"}
+	x := capture{c: c, whoever: "every function that the loop keeps"}
+	keeps := func(in, e syntax.Expr) {
+		if !c.holdsFunction(e) || !c.onlyFilled(in, loop) {
+			return
+		}
+		if x.only == nil {
+			x.only = c.ofRound(loop)
+		}
+		x.functions(e)
+	}
 	for _, s := range loop.Body {
 		syntax.Walk(s, func(n syntax.Node) bool {
 			switch n := n.(type) {
 			case *syntax.LambdaExpr, *syntax.DefStmt:
 				return false
 			case *syntax.AssignStmt:
-				if index, ok := n.LHS.(*syntax.IndexExpr); ok && c.onlyFilled(index.X, loop) {
-					x.functions(n.RHS)
+				if index, ok := n.LHS.(*syntax.IndexExpr); ok {
+					keeps(index.X, n.RHS)
 				}
 			case *syntax.CallExpr:
-				if dot, ok := n.Fn.(*syntax.DotExpr); ok && (dot.Name.Name == "append" || dot.Name.Name == "insert") && c.onlyFilled(dot.X, loop) {
+				if dot, ok := n.Fn.(*syntax.DotExpr); ok && (dot.Name.Name == "append" || dot.Name.Name == "insert") {
 					for _, arg := range n.Args {
-						x.functions(arg)
+						keeps(dot.X, arg)
 					}
 				}
 			}
 			return true
 		})
 	}
+}
+
+// holdsFunction tells whether a lambda, or the name of a def, stands in an expression.
+func (c *checker) holdsFunction(e syntax.Expr) bool {
+	found := false
+	syntax.Walk(e, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.LambdaExpr:
+			found = true
+		case *syntax.Ident:
+			s, ok := c.names.only(n)
+			found = found || ok && s.kind == defined
+		}
+		return !found
+	})
+	return found
 }
 
 // ofRound are the variables that a loop gives another value in each round: its own, and those that
@@ -176,6 +201,9 @@ func (c *checker) around(node syntax.Node) map[*syntax.Ident]bool {
 		}
 	}
 	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
+		if !within(here, n) {
+			return false
+		}
 		switch n := n.(type) {
 		case *syntax.ForStmt:
 			loop(n, n.Vars, n.X)
