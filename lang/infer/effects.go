@@ -487,6 +487,7 @@ func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Ty
 	d := a.recordAt(g.call, "Decision", "")
 	choice := unknown
 	if options, ok := args["options"]; ok && !g.loose() {
+		choice = join(anyText, noneType) // which options there are is not known, but each is a text
 		if elems := elementsOf(options.typ); elems.known() && onlyKind(elems, text) {
 			choice = elems
 		}

@@ -658,6 +658,8 @@ func (a *analysis) badArgument(o *object, p *effect.Param, x argument, call *syn
 		d.Hint = "the reply is .text, or .output"
 	case at.recordOf("Decision") && strings.Contains(p.Type, "string"):
 		d.Hint = "the option that was chosen is .choice"
+	case at.kind == method:
+		d.Hint = "call it: " + a.file.briefly(x.node) + "()"
 	case at.kind == none && isNone(x.node):
 		d.Hint = "leave it out"
 	case at.kind == none:
