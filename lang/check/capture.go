@@ -59,25 +59,47 @@ func (c *checker) keptBy(loop *syntax.ForStmt) {
 		}
 		x.functions(e)
 	}
-	for _, s := range loop.Body {
-		syntax.Walk(s, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.LambdaExpr, *syntax.DefStmt:
-				return false
+	var block func(stmts []syntax.Stmt)
+	block = func(stmts []syntax.Stmt) {
+		if n := len(stmts); n == 0 || ends(stmts[n-1]) {
+			return // the round is the last one, if this is reached
+		}
+		for _, s := range stmts {
+			switch s := s.(type) {
+			case *syntax.IfStmt:
+				block(s.True)
+				block(s.False)
+			case *syntax.ForStmt:
+				block(s.Body)
 			case *syntax.AssignStmt:
-				if index, ok := n.LHS.(*syntax.IndexExpr); ok {
-					keeps(index.X, n.RHS)
+				if index, ok := s.LHS.(*syntax.IndexExpr); ok {
+					keeps(index.X, s.RHS)
 				}
-			case *syntax.CallExpr:
-				if dot, ok := n.Fn.(*syntax.DotExpr); ok && (dot.Name.Name == "append" || dot.Name.Name == "insert") {
-					for _, arg := range n.Args {
+			case *syntax.ExprStmt:
+				call, ok := s.X.(*syntax.CallExpr)
+				if !ok {
+					break
+				}
+				if dot, ok := call.Fn.(*syntax.DotExpr); ok && (dot.Name.Name == "append" || dot.Name.Name == "insert") {
+					for _, arg := range call.Args {
 						keeps(dot.X, arg)
 					}
 				}
 			}
-			return true
-		})
+		}
 	}
+	block(loop.Body)
+}
+
+// ends tells whether a statement ends the loop that it stands in.
+func ends(s syntax.Stmt) bool {
+	switch s := s.(type) {
+	case *syntax.ReturnStmt:
+		return true
+	case *syntax.BranchStmt:
+		return s.Token == syntax.BREAK
+	}
+	return false
 }
 
 // holdsFunction tells whether a lambda, or the name of a def, stands in an expression.
