@@ -133,9 +133,21 @@ func (e *Local) runChild(parent, step string, request func() (runtime.StartReque
 func (e *Local) child(ctx context.Context, parent string, request func() (runtime.StartRequest, error), depth int) (string, error) {
 	release := e.hold(string(journal.ChildKey(parent)))
 	defer release()
-	id, err := e.store.Get(journal.ChildKey(parent))
-	if !errors.Is(err, runtime.ErrNoKey) {
+	known := func() (string, error) {
+		id, err := e.store.Get(journal.ChildKey(parent))
 		return string(id), err
+	}
+	if id, err := known(); !errors.Is(err, runtime.ErrNoKey) {
+		return id, err
+	}
+	e.keeping.RLock() // no run is dropped meanwhile: its parent may have been, and may be back with another child
+	defer e.keeping.RUnlock()
+	if id, err := known(); !errors.Is(err, runtime.ErrNoKey) {
+		return id, err
+	}
+	run, _, _ := journal.CutParent(parent)
+	if _, err := e.summary(run); err != nil {
+		return "", err
 	}
 	r, err := request()
 	if err != nil {

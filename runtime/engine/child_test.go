@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -13,6 +14,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/engine"
+	"starling/runtime/journal"
 	"starling/runtime/memory"
 )
 
@@ -199,4 +201,80 @@ def main(x):
 			t.Errorf("%v: %+v", err, r)
 		}
 	})
+}
+
+// heldBack is a store that waits before it looks for the child of a step the first time.
+type heldBack struct {
+	runtime.Store
+	key           string
+	looked        atomic.Bool
+	looks, goesOn chan struct{}
+}
+
+func (s *heldBack) Get(key []byte) ([]byte, error) {
+	if string(key) == s.key && s.looked.CompareAndSwap(false, true) {
+		close(s.looks)
+		<-s.goesOn
+	}
+	return s.Store.Get(key)
+}
+
+// Whoever looks after a child so late that its parent was pruned meanwhile starts no other.
+func TestNoChildOfARunThatWasPruned(t *testing.T) {
+	w := trims(t, 0)
+	run := w.startFiles(deciding, "", decidingFiles).ID
+	w.rests(run)
+	w.signal(answer(run, "g", "yes"))
+	w.rests(run)
+	if err := w.engine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.store = w.store.Reopen()
+	late := &heldBack{Store: w.store, key: string(journal.ChildKey(run + "@run")), looks: make(chan struct{}), goesOn: make(chan struct{})}
+	local := w.build(late, 0)
+	w.engine = local
+	w.resume(run)
+	<-late.looks
+	w.signal(answer(run, "run/below", "yes"))
+	w.rests(run)
+	if _, err := w.engine.Cancel(w.ctx, runtime.CancelRequest{Run: run}); err != nil {
+		t.Fatal(err)
+	}
+	w.rests(run)
+	if pruned := w.pruneAll().Pruned; len(pruned) != 2 {
+		t.Fatalf("pruned %s", asJSON(pruned))
+	}
+	close(late.goesOn)
+	local.Settle()
+	l, err := w.engine.List(w.ctx, runtime.Query{All: true})
+	if err != nil || len(l.Runs) > 0 {
+		t.Errorf("got %s, %v; want no run", asJSON(l.Runs), err)
+	}
+}
+
+// A child of which no step knows, as earlier builds have left some, ends when it is carried again.
+func TestAStrayChildEnds(t *testing.T) {
+	for what, of := range map[string][]byte{"no step": nil, "another": []byte("nosuchrun000")} {
+		w := trims(t, 0)
+		run := w.startFiles(deciding, "", decidingFiles).ID
+		w.rests(run)
+		w.signal(answer(run, "g", "yes"))
+		w.rests(run)
+		key := journal.ChildKey(run + "@run")
+		id, err := w.store.Get(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.engine.Close(); err != nil {
+			t.Fatal(err)
+		}
+		w.store = w.store.Reopen()
+		commit(t, w.store, runtime.Write{Key: key, Value: of})
+		w.store = w.store.Reopen()
+		w.open()
+		w.resume(string(id))
+		if got := w.rests(string(id)); got.Status != runtime.Cancelled {
+			t.Errorf("a child that %s has: %s", what, got.Status)
+		}
+	}
 }

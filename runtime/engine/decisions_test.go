@@ -12,6 +12,7 @@ import (
 
 	"starling/runtime"
 	"starling/runtime/engine"
+	"starling/runtime/journal"
 	"starling/runtime/memory"
 	"starling/runtime/runtimetest"
 )
@@ -34,6 +35,14 @@ def main():
 func (w *world) agree(when string) {
 	w.t.Helper()
 	if err := runtimetest.DecisionsAgree(w.ctx, w.engine); err != nil {
+		l, _ := w.engine.List(w.ctx, runtime.Query{All: true}) // whose child is whose, then and by its row
+		for _, r := range l.Runs {
+			w.t.Logf("run %s is %s, of %q, changed at %s", r.ID, r.Status, r.Parent, r.UpdatedAt)
+		}
+		_ = w.store.Scan([]byte(journal.PrefixChild), journal.AfterPrefix([]byte(journal.PrefixChild)), func(k, v []byte) error {
+			w.t.Logf("row %s: %s", k, v)
+			return nil
+		})
 		w.t.Fatalf("%s: %v", when, err)
 	}
 	if n, _ := w.size("e/d"); n != len(w.decisions(runtime.DecisionQuery{})) {

@@ -282,7 +282,7 @@ func (a *actor) recovery(fresh bool) *run.Recovered {
 	for step := range a.flights {
 		in.Flying[step] = true
 	}
-	if parent, step, child := journal.CutParent(a.s.Parent); child && a.e.orphaned(parent, step) {
+	if parent, step, child := journal.CutParent(a.s.Parent); child && a.e.orphaned(parent, step, a.run) {
 		in.Orphan = parent
 	}
 	return in

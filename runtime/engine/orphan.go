@@ -40,10 +40,14 @@ func (e *Local) cancelOrphan(run, step, child string) {
 	}
 }
 
-// orphaned tells whether the step that started a child waits for it no more.
-func (e *Local) orphaned(parent, step string) bool {
-	_, err := e.store.Get(journal.OrphanKey(parent, step))
-	return err == nil
+// orphaned tells whether the step that started a child waits for it no more. It may not know of it,
+// either: earlier builds started one for a run that was being pruned.
+func (e *Local) orphaned(parent, step, child string) bool {
+	if _, err := e.store.Get(journal.OrphanKey(parent, step)); err == nil {
+		return true
+	}
+	id, err := e.store.Get(journal.ChildKey(parent + "@" + step))
+	return errors.Is(err, runtime.ErrNoKey) || err == nil && string(id) != child
 }
 
 // adoptOrphans goes on with what the last owner could not finish. A row without a child is of one
