@@ -41,10 +41,9 @@ type Program struct {
 // diagnostic.List with everything that was found in all files, each file's in the order of its
 // text.
 func Compile(b *Bundle, env *effect.Environment) (*Program, error) {
-	kept, of := env.Compiled, compiledFor(env)
-	of.source = b.Hash()
+	kept := keptFor(env)
 	if kept != nil {
-		if p, ok := kept.Load(of); ok {
+		if p, ok := kept.load("", b.Hash()); ok {
 			return p.(*Program), nil
 		}
 	}
@@ -55,7 +54,7 @@ func Compile(b *Bundle, env *effect.Environment) (*Program, error) {
 		return nil, err
 	}
 	if kept != nil {
-		kept.Store(of, p)
+		kept.store("", p.Hash, p)
 	}
 	return p, nil
 }
@@ -193,18 +192,17 @@ type unit struct {
 
 // compileUnits compiles every module of the program and gathers what is wrong. Of modules that are
 // kept compiled, which the entry never is, there are no trees.
-func compileUnits(b *Bundle, env *effect.Environment, globals func(string) bool, kept effect.Cache) ([]*unit, diagnostic.List) {
+func compileUnits(b *Bundle, env *effect.Environment, globals func(string) bool, kept *kept) ([]*unit, diagnostic.List) {
 	var units []*unit
 	var list diagnostic.List
 	byModule := map[*Module]*unit{}
-	names, of := slices.Clip(env.Names.Keys()), compiledFor(env)
+	names := slices.Clip(env.Names.Keys())
 	for _, m := range b.Modules() {
 		u := &unit{module: m, predeclared: names, loads: map[string]*unit{}}
 		byModule[m] = u
 		units = append(units, u)
-		of.module, of.source = m.Name, m.Hash
 		keeps := kept != nil && m != b.entry
-		if keeps && u.recall(kept, of) {
+		if keeps && u.recall(kept) {
 			continue
 		}
 		tree, err := m.tree()
@@ -222,11 +220,18 @@ func compileUnits(b *Bundle, env *effect.Environment, globals func(string) bool,
 			err = u.compile(m == b.entry, globals, env.Reached != nil)
 		}
 		if keeps && err == nil {
-			kept.Store(of, u.code)
+			kept.store(m.Name, m.Hash, u.code)
 		}
 		list = append(list, u.problems(err)...)
 	}
 	return units, list
+}
+
+// kept is what an environment keeps compiled.
+type kept struct {
+	cache effect.Cache
+	names [sha256.Size]byte // that a program may use
+	marks bool
 }
 
 // compiled is all that the code of a module, or of a whole program, depends on.
@@ -236,17 +241,25 @@ type compiled struct {
 	marks         bool
 }
 
-func compiledFor(env *effect.Environment) compiled {
-	of := compiled{marks: env.Reached != nil}
-	if env.Compiled != nil {
-		of.names = sha256.Sum256([]byte(strings.Join(env.Names.Keys(), "\n")))
+// keptFor is nil for an environment that keeps nothing.
+func keptFor(env *effect.Environment) *kept {
+	if env.Compiled == nil {
+		return nil
 	}
-	return of
+	return &kept{env.Compiled, sha256.Sum256([]byte(strings.Join(env.Names.Keys(), "\n"))), env.Reached != nil}
+}
+
+func (k *kept) load(module string, source [sha256.Size]byte) (any, bool) {
+	return k.cache.Load(compiled{module, source, k.names, k.marks})
+}
+
+func (k *kept) store(module string, source [sha256.Size]byte, code any) {
+	k.cache.Store(compiled{module, source, k.names, k.marks}, code)
 }
 
 // recall takes the code that is kept of a module, if all that it loads is there.
-func (u *unit) recall(kept effect.Cache, of compiled) bool {
-	known, ok := kept.Load(of)
+func (u *unit) recall(kept *kept) bool {
+	known, ok := kept.load(u.module.Name, u.module.Hash)
 	if !ok {
 		return false
 	}
