@@ -10,6 +10,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // attribute refuses names that a predeclared module does not have, nor a value whose type the text
@@ -53,7 +54,7 @@ func (c *checker) sample(e syntax.Expr) starlark.HasAttrs {
 	if s, ok := c.names.only(e); ok && s.kind == assigned && s.value != nil {
 		e = s.value
 	}
-	if call, ok := unparen(e).(*syntax.CallExpr); ok {
+	if call, ok := way.Unparen(e).(*syntax.CallExpr); ok {
 		return c.result(call)
 	}
 	return sampleOf(typeOf(e))

@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/way"
 )
 
 // A call is matched with the parameters of what it calls as the machine will match it, but without
@@ -38,7 +39,7 @@ func argumentsOf(call *syntax.CallExpr) arguments {
 			a.star = true
 		case isUnary && spread.Op == syntax.STARSTAR:
 			a.starStar = true
-			if d, ok := unparen(spread.X).(*syntax.DictExpr); ok {
+			if d, ok := way.Unparen(spread.X).(*syntax.DictExpr); ok {
 				for _, entry := range d.List {
 					a.spread = append(a.spread, entry.(*syntax.DictEntry))
 				}
@@ -74,7 +75,7 @@ func (c *checker) call(call *syntax.CallExpr) {
 	case "gate":
 		c.options(bound["options"])
 		c.fallback(bound)
-		if list, ok := unparen(orNone(bound["options"])).(*syntax.ListExpr); ok {
+		if list, ok := way.Unparen(orNone(bound["options"])).(*syntax.ListExpr); ok {
 			c.twice(list.List, "the option")
 		}
 		c.deadline(args, bound)

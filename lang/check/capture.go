@@ -6,6 +6,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/way"
 )
 
 // A closure captures the variable of a loop and not the value that it had, so that functions which
@@ -19,7 +20,7 @@ func (c *checker) captures(call *syntax.CallExpr) {
 	x := capture{c: c, still: c.around(call), whoever: "every branch of parallel"}
 	for _, arg := range call.Args {
 		x.functions(value(arg))
-		if id, ok := unparen(value(arg)).(*syntax.Ident); ok && variable(id) != nil {
+		if id, ok := way.Unparen(value(arg)).(*syntax.Ident); ok && variable(id) != nil {
 			for _, e := range c.contents(variable(id)) {
 				x.functions(e)
 			}
@@ -155,7 +156,7 @@ func usesAny(n syntax.Node, vars map[*syntax.Ident]bool) bool {
 // onlyFilled tells whether an expression is a variable that gets its value outside of a loop, and
 // with which the loop does nothing but to put something into it.
 func (c *checker) onlyFilled(e syntax.Expr, loop *syntax.ForStmt) bool {
-	id, ok := unparen(e).(*syntax.Ident)
+	id, ok := way.Unparen(e).(*syntax.Ident)
 	if !ok || variable(id) == nil {
 		return false
 	}
@@ -167,7 +168,7 @@ func (c *checker) onlyFilled(e syntax.Expr, loop *syntax.ForStmt) bool {
 	}
 	uses, fills := 0, 0
 	fill := func(e syntax.Expr) {
-		if id, ok := unparen(e).(*syntax.Ident); ok && variable(id) == v {
+		if id, ok := way.Unparen(e).(*syntax.Ident); ok && variable(id) == v {
 			fills++
 		}
 	}
@@ -259,7 +260,7 @@ func (c *checker) contents(v *syntax.Ident) []syntax.Expr {
 		}
 	}
 	holds := func(e syntax.Expr) bool {
-		id, ok := unparen(e).(*syntax.Ident)
+		id, ok := way.Unparen(e).(*syntax.Ident)
 		return ok && variable(id) == v
 	}
 	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {

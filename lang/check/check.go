@@ -113,7 +113,7 @@ func (c *checker) expressions() {
 
 // global is the name of a predeclared or universal value that an expression denotes.
 func (c *checker) global(e syntax.Expr) (name string, ok bool) {
-	id, ok := unparen(e).(*syntax.Ident)
+	id, ok := way.Unparen(e).(*syntax.Ident)
 	if !ok {
 		return "", false
 	}
@@ -123,7 +123,7 @@ func (c *checker) global(e syntax.Expr) (name string, ok bool) {
 
 // path is the name of something predeclared, or of what is in a module that is.
 func (c *checker) path(e syntax.Expr) (name string, ok bool) {
-	dot, isDot := unparen(e).(*syntax.DotExpr)
+	dot, isDot := way.Unparen(e).(*syntax.DotExpr)
 	if !isDot {
 		return c.global(e)
 	}
@@ -146,20 +146,10 @@ func (c *checker) builtin(e syntax.Expr) (name string, value starlark.Value) {
 
 // calls tells whether an expression is a call of the builtin.
 func (c *checker) calls(e syntax.Expr, builtin string) bool {
-	call, ok := unparen(e).(*syntax.CallExpr)
+	call, ok := way.Unparen(e).(*syntax.CallExpr)
 	if !ok {
 		return false
 	}
 	name, _ := c.builtin(call.Fn)
 	return name == builtin
-}
-
-func unparen(e syntax.Expr) syntax.Expr {
-	for {
-		p, ok := e.(*syntax.ParenExpr)
-		if !ok {
-			return e
-		}
-		e = p.X
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // fallback refuses a literal fallback that is not among literal options.
@@ -43,7 +44,7 @@ func (c *checker) options(e syntax.Expr) {
 	for _, e := range elements(e) {
 		name(e)
 	}
-	d, _ := unparen(orNone(e)).(*syntax.DictExpr)
+	d, _ := way.Unparen(orNone(e)).(*syntax.DictExpr)
 	if d == nil {
 		return
 	}
@@ -81,7 +82,7 @@ func (c *checker) escalation(bound map[string]syntax.Expr) {
 
 // elements lists what stands in a literal list or tuple.
 func elements(e syntax.Expr) []syntax.Expr {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.ListExpr:
 		return e.List
 	case *syntax.TupleExpr:
@@ -117,7 +118,7 @@ func orNone(e syntax.Expr) syntax.Expr {
 // optionNames lists the options of a gate, if all stand literally in the text and there is one.
 func optionNames(e syntax.Expr) (names []string, ok bool) {
 	var elems []syntax.Expr
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.ListExpr:
 		elems = e.List
 	case *syntax.DictExpr:
@@ -195,5 +196,5 @@ func gateName(call *syntax.CallExpr) (*syntax.Literal, string) {
 	if !ok {
 		return nil, ""
 	}
-	return unparen(arg).(*syntax.Literal), s
+	return way.Unparen(arg).(*syntax.Literal), s
 }

@@ -9,6 +9,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // isolation checks what a call of parallel says of how its branches are kept apart.
@@ -50,7 +51,7 @@ func (c *checker) oneOf(bound map[string]syntax.Expr, name string, choices ...st
 
 // quorumOf is a number that stands in the text, 0 for anything else.
 func quorumOf(e syntax.Expr) int {
-	l, ok := unparen(e).(*syntax.Literal)
+	l, ok := way.Unparen(e).(*syntax.Literal)
 	if !ok {
 		return 0
 	}

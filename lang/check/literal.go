@@ -17,6 +17,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // literals checks the arguments of a builtin that stand literally in the text: their type, and for
@@ -51,7 +52,7 @@ func (c *checker) literals(sig *signature, bound map[string]syntax.Expr) {
 
 // number is the value of a literal int with or without a sign, as far as 64 bits hold it.
 func number(e syntax.Expr) (int64, bool) {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.Literal:
 		n, ok := e.Value.(int64)
 		return n, ok
@@ -65,7 +66,7 @@ func number(e syntax.Expr) (int64, bool) {
 
 // typeHint is how an argument of another type can be written.
 func typeHint(p effect.Param, arg syntax.Expr) string {
-	l, ok := unparen(arg).(*syntax.Literal)
+	l, ok := way.Unparen(arg).(*syntax.Literal)
 	switch {
 	case p.Type == "contract" && ok:
 		return "write contract(" + l.Raw + ")"
@@ -175,7 +176,7 @@ func (c *checker) unreadable(name, param, s string) error {
 
 // text is the value of a literal string.
 func text(e syntax.Expr) (string, bool) {
-	l, ok := unparen(e).(*syntax.Literal)
+	l, ok := way.Unparen(e).(*syntax.Literal)
 	if !ok || l.Token != syntax.STRING {
 		return "", false
 	}
@@ -184,7 +185,7 @@ func text(e syntax.Expr) (string, bool) {
 
 // typeOf is the Starlark type of an expression that shows it, "" for any other.
 func typeOf(e syntax.Expr) string {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.Literal:
 		return literalType(e.Token)
 	case *syntax.ListExpr:
@@ -265,7 +266,7 @@ func (c *checker) twice(elems []syntax.Expr, what string) {
 	}
 	seen := map[value]bool{}
 	for _, e := range elems {
-		l, ok := unparen(e).(*syntax.Literal)
+		l, ok := way.Unparen(e).(*syntax.Literal)
 		if !ok {
 			continue
 		}
@@ -284,7 +285,7 @@ func (c *checker) twice(elems []syntax.Expr, what string) {
 // file.
 func (c *checker) contract(bound map[string]syntax.Expr) {
 	for _, arg := range bound {
-		l, ok := unparen(arg).(*syntax.Literal)
+		l, ok := way.Unparen(arg).(*syntax.Literal)
 		if !ok || l.Token != syntax.STRING {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/way"
 )
 
 // lost warns of lists and dicts that a function makes and changes, and that nothing ever reads.
@@ -17,7 +18,7 @@ func (c *checker) lost() {
 	changes := map[*syntax.Ident]syntax.Node{}
 	count := map[*syntax.Ident]int{}
 	note := func(e syntax.Expr, n syntax.Node) {
-		if id, ok := unparen(e).(*syntax.Ident); ok && variable(id) != nil {
+		if id, ok := way.Unparen(e).(*syntax.Ident); ok && variable(id) != nil {
 			v := variable(id)
 			count[v]++
 			if changes[v] == nil {
@@ -28,13 +29,13 @@ func (c *checker) lost() {
 	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.ExprStmt:
-			if call, ok := unparen(n.X).(*syntax.CallExpr); ok {
+			if call, ok := way.Unparen(n.X).(*syntax.CallExpr); ok {
 				if dot, ok := call.Fn.(*syntax.DotExpr); ok && contains(changing, dot.Name.Name) {
 					note(dot.X, n)
 				}
 			}
 		case *syntax.AssignStmt:
-			if at, ok := unparen(n.LHS).(*syntax.IndexExpr); ok {
+			if at, ok := way.Unparen(n.LHS).(*syntax.IndexExpr); ok {
 				note(at.X, n)
 			}
 		}
@@ -68,7 +69,7 @@ func (c *checker) made(v *syntax.Ident) (kept string, ok bool) {
 		if s.kind != assigned {
 			return "", false
 		}
-		switch e := unparen(s.value).(type) {
+		switch e := way.Unparen(s.value).(type) {
 		case *syntax.ListExpr, *syntax.DictExpr, *syntax.Comprehension:
 		case *syntax.CallExpr:
 			name, _ := c.builtin(e.Fn)
@@ -182,7 +183,7 @@ func always(stmts []syntax.Stmt, v *syntax.Ident) bool {
 				return true
 			}
 		case *syntax.ExprStmt:
-			if call, ok := unparen(s.X).(*syntax.CallExpr); ok {
+			if call, ok := way.Unparen(s.X).(*syntax.CallExpr); ok {
 				if id, ok := call.Fn.(*syntax.Ident); ok && id.Name == "fail" {
 					return true
 				}
@@ -306,7 +307,7 @@ func at(list []syntax.Expr, i int) syntax.Expr {
 }
 
 func (c *checker) unfilledText(e syntax.Expr, names map[string]bool) {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.BinaryExpr:
 		if e.Op == syntax.PLUS {
 			c.unfilledText(e.X, names)

@@ -8,6 +8,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/way"
 )
 
 // The resolver says what each identifier denotes, but not the other way round: where a variable
@@ -79,7 +80,7 @@ func (x *names) add(s site) {
 func sitesOf(n syntax.Node) []site {
 	switch n := n.(type) {
 	case *syntax.AssignStmt:
-		if id, ok := unparen(n.LHS).(*syntax.Ident); ok {
+		if id, ok := way.Unparen(n.LHS).(*syntax.Ident); ok {
 			kind := assigned
 			if n.Op != syntax.EQ {
 				kind = augmented
@@ -108,7 +109,7 @@ func sitesOf(n syntax.Node) []site {
 // targets lists the variables on the left of an assignment.
 func targets(lhs syntax.Expr, kind siteKind) []site {
 	var elems []syntax.Expr
-	switch lhs := unparen(lhs).(type) {
+	switch lhs := way.Unparen(lhs).(type) {
 	case *syntax.Ident:
 		return []site{{kind: kind, at: lhs}}
 	case *syntax.TupleExpr:
@@ -160,7 +161,7 @@ func scope(id *syntax.Ident) resolve.Scope {
 // only is the one site that gives the expression's variable a value, false if there are several or
 // none.
 func (x *names) only(e syntax.Expr) (site, bool) {
-	id, ok := unparen(e).(*syntax.Ident)
+	id, ok := way.Unparen(e).(*syntax.Ident)
 	if !ok {
 		return site{}, false
 	}

@@ -9,6 +9,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // A parallel whose branches stand in the text, and ask agents whose roles stand in the text, can be
@@ -63,7 +64,7 @@ func rivals(as, bs []changer) (a, b changer, ok bool) {
 
 // branchesIn lists the branches that stand in the text.
 func branchesIn(e syntax.Expr) []syntax.Expr {
-	switch e := unparen(orNone(e)).(type) {
+	switch e := way.Unparen(orNone(e)).(type) {
 	case *syntax.ListExpr:
 		return e.List
 	case *syntax.DictExpr:
@@ -80,7 +81,7 @@ func branchesIn(e syntax.Expr) []syntax.Expr {
 // who, …), a lambda, or a function of this file.
 func (c *checker) changers(branch syntax.Expr) []changer {
 	var list []changer
-	switch e := unparen(branch).(type) {
+	switch e := way.Unparen(branch).(type) {
 	case *syntax.TupleExpr:
 		if len(e.List) == 0 {
 			return nil
@@ -169,20 +170,20 @@ func (c *checker) roleOf(e syntax.Expr) *syntax.CallExpr {
 	if s, ok := c.names.only(e); ok && s.kind == assigned {
 		e = s.value
 	}
-	if call, ok := unparen(e).(*syntax.CallExpr); ok && c.calls(call, "role") {
+	if call, ok := way.Unparen(e).(*syntax.CallExpr); ok && c.calls(call, "role") {
 		return call
 	}
 	return nil
 }
 
 func isTrue(e syntax.Expr) bool {
-	id, ok := unparen(e).(*syntax.Ident)
+	id, ok := way.Unparen(e).(*syntax.Ident)
 	return ok && id.Name == "True" && scope(id) == resolve.Universal
 }
 
 // textsOf is the value of a literal list of literal strings.
 func textsOf(e syntax.Expr) (texts []string, ok bool) {
-	list, ok := unparen(e).(*syntax.ListExpr)
+	list, ok := way.Unparen(e).(*syntax.ListExpr)
 	if !ok {
 		return nil, false
 	}

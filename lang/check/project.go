@@ -10,6 +10,7 @@ import (
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/lang/infer"
+	"starling/lang/way"
 )
 
 // Project is what is known of the project that a script belongs to. Without agents and tools
@@ -137,7 +138,7 @@ func (c *checker) steers(bound map[string]syntax.Expr) {
 // mentions tells whether a function that stands in the text calls a builtin.
 func (c *checker) mentions(function syntax.Expr, builtin string) (found bool) {
 	var body syntax.Node
-	switch f := unparen(function).(type) {
+	switch f := way.Unparen(function).(type) {
 	case *syntax.LambdaExpr:
 		body = f
 	case *syntax.Ident:
@@ -170,7 +171,7 @@ func (c *checker) definition(s site) *syntax.DefStmt {
 
 // tools warns of tools that are of no tool server, where the agent has none of its own.
 func (c *checker) tools(bound map[string]syntax.Expr) {
-	list, ok := unparen(orNone(bound["tools"])).(*syntax.ListExpr)
+	list, ok := way.Unparen(orNone(bound["tools"])).(*syntax.ListExpr)
 	serving := c.serving(bound)
 	if !ok || len(serving) == 0 || slices.ContainsFunc(serving, func(a Agent) bool { return a.Own }) {
 		return

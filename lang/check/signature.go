@@ -9,6 +9,7 @@ import (
 
 	"starling/lang/doc"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // signature is what may be passed to a callable.
@@ -27,7 +28,7 @@ func (c *checker) signature(fn syntax.Expr) *signature {
 	if name, value := c.builtin(fn); value != nil {
 		return builtinSignature(name, value)
 	}
-	if dot, ok := unparen(fn).(*syntax.DotExpr); ok {
+	if dot, ok := way.Unparen(fn).(*syntax.DotExpr); ok {
 		return c.method(dot)
 	}
 	s, ok := c.names.only(fn)

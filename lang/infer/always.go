@@ -8,6 +8,7 @@ import (
 
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
+	"starling/lang/way"
 )
 
 // What a contract or a gate lists: one of several texts. None of them is empty, so that such a text
@@ -18,7 +19,7 @@ func (a *analysis) alwaysTrue(e syntax.Expr, w *flow) {
 	if !a.saying || w.dead {
 		return
 	}
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.UnaryExpr:
 		if e.Op == syntax.NOT {
 			a.alwaysTrue(e.X, w)
@@ -35,7 +36,7 @@ func (a *analysis) alwaysTrue(e syntax.Expr, w *flow) {
 	case *syntax.Ident:
 		a.heldFunction(e, w)
 	case *syntax.IndexExpr, *syntax.DotExpr:
-		if dot, ok := unparen(e).(*syntax.DotExpr); ok && dot.Name.Name == "ok" {
+		if dot, ok := way.Unparen(e).(*syntax.DotExpr); ok && dot.Name.Name == "ok" {
 			a.raised(dot, w)
 		} else if ok && dot.Name.Name == "timed_out" {
 			a.late(dot, w)
@@ -89,15 +90,15 @@ func (a *analysis) late(e *syntax.DotExpr, w *flow) {
 // written: x == "a" or "b" asks of the second text whether it is empty. It tells whether it said
 // so.
 func (a *analysis) written(e *syntax.BinaryExpr, y syntax.Expr) bool {
-	first, ok := unparen(e.X).(*syntax.BinaryExpr)
+	first, ok := way.Unparen(e.X).(*syntax.BinaryExpr)
 	for ok && first.Op == syntax.OR {
-		if last, also := unparen(first.Y).(*syntax.BinaryExpr); also {
+		if last, also := way.Unparen(first.Y).(*syntax.BinaryExpr); also {
 			first = last
 			break
 		}
-		first, ok = unparen(first.X).(*syntax.BinaryExpr)
+		first, ok = way.Unparen(first.X).(*syntax.BinaryExpr)
 	}
-	l, literal := unparen(y).(*syntax.Literal)
+	l, literal := way.Unparen(y).(*syntax.Literal)
 	if !ok || !literal || e.Op != syntax.OR || first.Op != syntax.EQL && first.Op != syntax.NEQ && first.Op != syntax.IN && first.Op != syntax.NOT_IN {
 		return false
 	}
@@ -116,7 +117,7 @@ func (a *analysis) written(e *syntax.BinaryExpr, y syntax.Expr) bool {
 // where it may be anything else.
 func (a *analysis) listed(e syntax.Expr, w *flow) []string {
 	var from syntax.Expr
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.IndexExpr:
 		from = e.X
 	case *syntax.DotExpr:

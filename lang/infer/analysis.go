@@ -516,13 +516,3 @@ func (a *analysis) bind(id *syntax.Ident, t Type, w *flow) {
 
 // forget drops facts.
 func (w *flow) forget(which func(fact) bool) { w.facts = slices.DeleteFunc(w.facts, which) }
-
-func unparen(e syntax.Expr) syntax.Expr {
-	for {
-		p, ok := e.(*syntax.ParenExpr)
-		if !ok {
-			return e
-		}
-		e = p.X
-	}
-}

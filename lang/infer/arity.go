@@ -8,6 +8,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/doc"
+	"starling/lang/way"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -111,11 +112,11 @@ func (a *analysis) suitsCall(f Type, g *arguments) {
 		return
 	}
 	if def, ok := at.obj.fn.node.(*syntax.DefStmt); ok {
-		if id, ok := unparen(g.call.Fn).(*syntax.Ident); ok && variable(id) == variable(def.Name) {
+		if id, ok := way.Unparen(g.call.Fn).(*syntax.Ident); ok && variable(id) == variable(def.Name) {
 			return
 		}
 	}
-	if id, ok := unparen(g.call.Fn).(*syntax.Ident); ok && at.obj.fn.file != a.file && variable(id) != nil && a.loaded(id) {
+	if id, ok := way.Unparen(g.call.Fn).(*syntax.Ident); ok && at.obj.fn.file != a.file && variable(id) != nil && a.loaded(id) {
 		return
 	}
 	a.suits(f, len(g.list), g.order, g.call.Fn, g.call, true)

@@ -9,6 +9,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // builtin calls a builtin: what it gives, whether it can be called, and whether it comes back.
@@ -267,7 +268,7 @@ func (a *analysis) repeated(f Type, g *arguments) {
 	}
 	for _, x := range g.twice {
 		d := diagnostic.Diagnostic{Message: a.file.briefly(g.call.Fn) + ": got multiple values for keyword argument " + quote(x.name), Note: a.origin(x.dict.node, x.dict.typ)}
-		if id, ok := unparen(x.dict.node).(*syntax.Ident); ok {
+		if id, ok := way.Unparen(x.dict.node).(*syntax.Ident); ok {
 			d.Hint = "leave it out of the call, or replace what the dict has: **(" + id.Name + " | {" + quote(x.name) + ": …})"
 		}
 		a.report("repeated_argument", x.dict.node, g.call, d)
@@ -683,7 +684,7 @@ func (a *analysis) fills(o *object, g *arguments, args bound) {
 	}
 	switch o.path {
 	case "list.append", "list.insert", "list.remove", "list.pop", "list.clear", "dict.pop", "dict.popitem", "dict.clear":
-		if dot, ok := unparen(g.call.Fn).(*syntax.DotExpr); ok {
+		if dot, ok := way.Unparen(g.call.Fn).(*syntax.DotExpr); ok {
 			a.disturbed(g.call, dot.X)
 		}
 	}

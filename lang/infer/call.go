@@ -5,6 +5,7 @@ import (
 
 	"starling/lang/doc"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // argument is one argument of a call.
@@ -143,7 +144,7 @@ func (a *analysis) arguments(e *syntax.CallExpr, w *flow) *arguments {
 			case syntax.STARSTAR:
 				t := a.expr(x.X, w)
 				// Of one that stands in the call the checks of the text speak.
-				_, written := unparen(x.X).(*syntax.DictExpr)
+				_, written := way.Unparen(x.X).(*syntax.DictExpr)
 				if !written {
 					g.doubles(t, x.X)
 				}

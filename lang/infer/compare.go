@@ -7,6 +7,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/way"
 )
 
 // What is said of comparisons: those that come out the same whatever is compared.
@@ -43,8 +44,8 @@ func (a *analysis) comparison(e *syntax.BinaryExpr, x, y Type) {
 			return
 		}
 	}
-	if _, isLit := unparen(e.X).(*syntax.Literal); isLit {
-		if _, both := unparen(e.Y).(*syntax.Literal); both {
+	if _, isLit := way.Unparen(e.X).(*syntax.Literal); isLit {
+		if _, both := way.Unparen(e.Y).(*syntax.Literal); both {
 			return
 		}
 	}
@@ -157,14 +158,14 @@ func (a *analysis) membership(e *syntax.BinaryExpr, x, y Type) {
 // one. What is not like any may be one that a condition has ruled out before.
 func (a *analysis) misspelt(among syntax.Expr, words []string) {
 	var elements []syntax.Expr
-	switch among := unparen(among).(type) {
+	switch among := way.Unparen(among).(type) {
 	case *syntax.ListExpr:
 		elements = among.List
 	case *syntax.TupleExpr:
 		elements = among.List
 	}
 	for _, e := range elements {
-		l, ok := unparen(e).(*syntax.Literal)
+		l, ok := way.Unparen(e).(*syntax.Literal)
 		if !ok || l.Token != syntax.STRING || contains(words, l.Value.(string)) {
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 // duration: every text that an argument can be is no duration. Of one that stands in the call the
 // checks of the text speak.
 func (a *analysis) duration(o *object, p *effect.Param, x argument, call *syntax.CallExpr) {
-	if _, here := unparen(x.node).(*syntax.Literal); here || p.Type != "duration" || !x.typ.known() {
+	if _, here := way.Unparen(x.node).(*syntax.Literal); here || p.Type != "duration" || !x.typ.known() {
 		return
 	}
 	var first string
@@ -54,7 +54,7 @@ func (a *analysis) computedName(o *object, b *effect.Builtin, p *effect.Param, e
 	if o.path == "agent" || o.path == "handoff" {
 		names = append(names, "who", "to")
 	}
-	if _, here := unparen(e).(*syntax.Literal); here || b.Class == effect.Pure || !contains(names, p.Name) || !a.saying {
+	if _, here := way.Unparen(e).(*syntax.Literal); here || b.Class == effect.Pure || !contains(names, p.Name) || !a.saying {
 		return
 	}
 	var wrong error
@@ -75,13 +75,13 @@ func (a *analysis) computedName(o *object, b *effect.Builtin, p *effect.Param, e
 // formsOf are the forms of an expression, of what the variable that it is was given, or of what the
 // function that it calls gives.
 func (a *analysis) formsOf(e syntax.Expr) []string {
-	if id, ok := unparen(e).(*syntax.Ident); ok && len(a.writes[variable(id)]) == 1 {
+	if id, ok := way.Unparen(e).(*syntax.Ident); ok && len(a.writes[variable(id)]) == 1 {
 		if written, ok := a.writes[variable(id)][0].(*syntax.Ident); ok && a.values[written] != nil {
 			e = a.values[written]
 		}
 	}
-	if call, ok := unparen(e).(*syntax.CallExpr); ok {
-		if id, ok := unparen(call.Fn).(*syntax.Ident); ok && variable(id) != nil {
+	if call, ok := way.Unparen(e).(*syntax.CallExpr); ok {
+		if id, ok := way.Unparen(call.Fn).(*syntax.Ident); ok && variable(id) != nil {
 			if at, ok := a.cell(variable(id)).only(); ok && at.kind == function && !at.obj.fn.falls {
 				return way.Returned(at.obj.fn.decl.Body)
 			}
@@ -94,7 +94,7 @@ func (a *analysis) formsOf(e syntax.Expr) []string {
 // stands in the call the checks of the text speak.
 func (a *analysis) oneOf(o *object, p *effect.Param, x argument, call *syntax.CallExpr) {
 	texts := exactTexts(x.typ)
-	if _, here := unparen(x.node).(*syntax.Literal); here || len(p.OneOf) == 0 || texts == nil {
+	if _, here := way.Unparen(x.node).(*syntax.Literal); here || len(p.OneOf) == 0 || texts == nil {
 		return
 	}
 	for _, s := range texts {

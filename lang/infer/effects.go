@@ -279,7 +279,7 @@ func unparenNode(e syntax.Expr) syntax.Expr {
 	if e == nil {
 		return nil
 	}
-	return unparen(e)
+	return way.Unparen(e)
 }
 
 // contractOf is the one contract that a type is, nil for none or several.
@@ -460,7 +460,7 @@ func (a *analysis) required(args bound, g *arguments) {
 	}
 	x, given := args["context"]
 	for _, e := range displayed(exprOf(want.obj.at)) {
-		l, ok := unparen(e).(*syntax.Literal)
+		l, ok := way.Unparen(e).(*syntax.Literal)
 		if !ok || l.Token != syntax.STRING {
 			return
 		}
@@ -630,7 +630,7 @@ func (a *analysis) setIn(u *unit, within *syntax.DefStmt, stmts []syntax.Stmt) {
 					break
 				}
 				key := ""
-				if l, ok := unparen(n.Args[0]).(*syntax.Literal); ok {
+				if l, ok := way.Unparen(n.Args[0]).(*syntax.Literal); ok {
 					key = l.Raw
 				}
 				a.settings[name] = append(a.settings[name], setting{u, within, n, key})
@@ -642,7 +642,7 @@ func (a *analysis) setIn(u *unit, within *syntax.DefStmt, stmts []syntax.Stmt) {
 
 // pathName is an expression as the name of something predeclared is written, "" for any other.
 func pathName(e syntax.Expr) string {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.Ident:
 		if variable(e) == nil {
 			return e.Name

@@ -12,6 +12,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/doc"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // expr is the type of an expression. Each is gone over once in a pass.
@@ -147,14 +148,14 @@ func (a *analysis) recall(e syntax.Expr, t Type, w *flow) Type {
 // pathOf is the variable that an expression begins at, and the way from there: fields and literal
 // keys, also where they are read with .get. The variable is nil for what is no path.
 func pathOf(e syntax.Expr) (root *syntax.Ident, path string) {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.Ident:
 		return variable(e), ""
 	case *syntax.DotExpr:
 		root, path = pathOf(e.X)
 		return root, path + "." + e.Name.Name
 	case *syntax.IndexExpr:
-		if l, ok := unparen(e.Y).(*syntax.Literal); ok {
+		if l, ok := way.Unparen(e.Y).(*syntax.Literal); ok {
 			root, path = pathOf(e.X)
 			return root, path + "[" + l.Raw + "]"
 		}
@@ -169,11 +170,11 @@ func pathOf(e syntax.Expr) (root *syntax.Ident, path string) {
 
 // gets is what d.get("key") reads from, and the key, which is nil for any other call.
 func gets(e *syntax.CallExpr) (of syntax.Expr, key *syntax.Literal) {
-	method, ok := unparen(e.Fn).(*syntax.DotExpr)
+	method, ok := way.Unparen(e.Fn).(*syntax.DotExpr)
 	if !ok || method.Name.Name != "get" || len(e.Args) != 1 {
 		return nil, nil
 	}
-	key, _ = unparen(e.Args[0]).(*syntax.Literal)
+	key, _ = way.Unparen(e.Args[0]).(*syntax.Literal)
 	return method.X, key
 }
 
@@ -362,7 +363,7 @@ func (a *analysis) condition(e syntax.Expr, w *flow) (yes, no *flow) {
 
 // decide is condition with the type of the expression.
 func (a *analysis) decide(e syntax.Expr, w *flow) (t Type, yes, no *flow) {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.UnaryExpr:
 		if e.Op == syntax.NOT {
 			_, no, yes = a.decide(e.X, w)
@@ -673,8 +674,8 @@ func (a *analysis) declaredInputs() *contract.Contract {
 		if !ok {
 			continue
 		}
-		id, ok := unparen(assign.LHS).(*syntax.Ident)
-		call, isCall := unparen(assign.RHS).(*syntax.CallExpr)
+		id, ok := way.Unparen(assign.LHS).(*syntax.Ident)
+		call, isCall := way.Unparen(assign.RHS).(*syntax.CallExpr)
 		if ok && isCall && id.Name == "inputs" && len(call.Args) == 1 {
 			if l, ok := call.Args[0].(*syntax.Literal); ok {
 				u.inputs = a.parsed(l)

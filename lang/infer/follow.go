@@ -33,9 +33,9 @@ func (a *analysis) nothingFrom(n syntax.Node) (syntax.Expr, *unit) {
 	var id *syntax.Ident
 	switch n := n.(type) {
 	case *syntax.DotExpr:
-		id, _ = unparen(n.X).(*syntax.Ident)
+		id, _ = way.Unparen(n.X).(*syntax.Ident)
 	case *syntax.IndexExpr:
-		id, _ = unparen(n.X).(*syntax.Ident)
+		id, _ = way.Unparen(n.X).(*syntax.Ident)
 	case *syntax.Ident:
 		id = n
 	}

@@ -11,6 +11,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/way"
 )
 
 // What a text that stands in the script can be filled with is not worked out here: the machine
@@ -201,7 +202,7 @@ func (a *analysis) joined(x argument, g *arguments) {
 	if elements.atoms[0].recordOf("Result") {
 		d.Hint = "the text of a reply is .text: [x.text for x in …]"
 	}
-	if list, ok := unparen(x.node).(*syntax.ListExpr); ok && len(list.List) > 0 {
+	if list, ok := way.Unparen(x.node).(*syntax.ListExpr); ok && len(list.List) > 0 {
 		a.report("bad_type", x.node, g.call, d)
 		return
 	}

@@ -12,7 +12,7 @@ import (
 
 // dropped: the value of a statement is not used.
 func (a *analysis) dropped(e syntax.Expr, t Type) {
-	call, ok := unparen(e).(*syntax.CallExpr)
+	call, ok := way.Unparen(e).(*syntax.CallExpr)
 	at, only := t.only()
 	if !ok || !only || at.obj == nil || at.obj.at != syntax.Node(call) {
 		return
@@ -30,11 +30,11 @@ func (a *analysis) dropped(e syntax.Expr, t Type) {
 
 // nothingKept: a variable is given what a method gives that changes its receiver.
 func (a *analysis) nothingKept(s *syntax.AssignStmt, t Type, w *flow) {
-	call, ok := unparen(s.RHS).(*syntax.CallExpr)
+	call, ok := way.Unparen(s.RHS).(*syntax.CallExpr)
 	if !ok || !onlyKind(t, none) || !a.saying {
 		return
 	}
-	dot, ok := unparen(call.Fn).(*syntax.DotExpr)
+	dot, ok := way.Unparen(call.Fn).(*syntax.DotExpr)
 	if !ok {
 		return
 	}
@@ -79,10 +79,10 @@ func (a *analysis) supervised(s *syntax.ForStmt) {
 // harmless tells whether a call is of a builtin or a method that neither waits nor ends anything.
 func (a *analysis) harmless(call *syntax.CallExpr) bool {
 	path := ""
-	for fn := unparen(call.Fn); ; {
+	for fn := way.Unparen(call.Fn); ; {
 		switch e := fn.(type) {
 		case *syntax.DotExpr:
-			path, fn = "."+e.Name.Name+path, unparen(e.X)
+			path, fn = "."+e.Name.Name+path, way.Unparen(e.X)
 			continue
 		case *syntax.Ident:
 			if variable(e) != nil {
@@ -104,7 +104,7 @@ func (a *analysis) harmless(call *syntax.CallExpr) bool {
 // untypedReply: a field is read of a reply that no contract describes. What a program or a model
 // writes is text then, and .output is None.
 func (a *analysis) untypedReply(e *syntax.IndexExpr, w *flow) {
-	dot, ok := unparen(e.X).(*syntax.DotExpr)
+	dot, ok := way.Unparen(e.X).(*syntax.DotExpr)
 	if !ok || dot.Name.Name != "output" || !a.saying || !a.file.entry || !a.file.Pure {
 		return
 	}
@@ -119,7 +119,7 @@ func (a *analysis) untypedReply(e *syntax.IndexExpr, w *flow) {
 // untypedInput: an input of main is used as a number, and nothing says that it is one: on the
 // command line it is text.
 func (a *analysis) untypedInput(e syntax.Expr, other Type) {
-	id, ok := unparen(e).(*syntax.Ident)
+	id, ok := way.Unparen(e).(*syntax.Ident)
 	if !ok || !a.saying || a.fn == nil || !other.known() || !a.plainInput(id) {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // What has no consequence: values that nobody uses, and changes of a copy that nobody keeps.
@@ -16,7 +17,7 @@ func (a *analysis) idle(e syntax.Expr, w *flow) {
 	if !a.saying || a.muted() || a.fn == nil && !a.file.Pure {
 		return
 	}
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.CallExpr:
 		a.idleCall(e, w)
 	case *syntax.BinaryExpr:
@@ -110,7 +111,7 @@ var copying = map[string]string{"memory.vars.get": "memory.vars.set", "memory.pr
 
 // lost: a copy is changed that nobody has a name for.
 func (a *analysis) lost(receiver syntax.Expr, n syntax.Node, w *flow) {
-	call, ok := unparen(receiver).(*syntax.CallExpr)
+	call, ok := way.Unparen(receiver).(*syntax.CallExpr)
 	if !ok || !a.saying {
 		return
 	}

@@ -81,7 +81,7 @@ func (a *analysis) lookAt(e syntax.Expr, root *syntax.Ident, path string, w *flo
 		if !apart {
 			continue
 		}
-		for _, at := range a.quietly(unparen(e).(*syntax.DotExpr).X, w).atoms {
+		for _, at := range a.quietly(way.Unparen(e).(*syntax.DotExpr).X, w).atoms {
 			a.chooseAnswer(at)
 		}
 	}
@@ -138,7 +138,7 @@ func (a *analysis) choose(t Type) {
 
 // alias notes that a variable is another name for what a path leads to.
 func (a *analysis) alias(lhs, rhs syntax.Expr) {
-	id, ok := unparen(lhs).(*syntax.Ident)
+	id, ok := way.Unparen(lhs).(*syntax.Ident)
 	if root, path := pathOf(rhs); ok && root != nil && path != "" && variable(id) != nil {
 		a.aliased[variable(id)] = true
 	}
@@ -200,7 +200,7 @@ func (a *analysis) lookedUp(call *syntax.CallExpr) bool {
 	}
 	root, _ := pathOf(method.X)
 	if root == nil {
-		_, written := unparen(method.X).(*syntax.DictExpr)
+		_, written := way.Unparen(method.X).(*syntax.DictExpr)
 		return !written
 	}
 	if a.asks == nil {

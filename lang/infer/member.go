@@ -8,6 +8,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/doc"
+	"starling/lang/way"
 )
 
 // TypeOf is what was inferred of an expression, false where nothing is known of it: it is never
@@ -19,7 +20,7 @@ func (r *Result) TypeOf(e syntax.Expr) (Type, bool) {
 
 // hidden: what is read of a parameter is what a module of the same name has.
 func (a *analysis) hidden(e *syntax.DotExpr) {
-	id, ok := unparen(e.X).(*syntax.Ident)
+	id, ok := way.Unparen(e.X).(*syntax.Ident)
 	if !ok || variable(id) == nil || !a.saying || a.fn == nil || len(a.fn.mentioned(id)) == 0 {
 		return // only a parameter may have the name by chance
 	}

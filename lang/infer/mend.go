@@ -127,7 +127,7 @@ func onlyNumbers(t Type) bool {
 
 // writtenText tells whether a text is, or begins or ends with, one that stands there.
 func writtenText(e syntax.Expr) bool {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.Literal:
 		return e.Token == syntax.STRING
 	case *syntax.BinaryExpr:

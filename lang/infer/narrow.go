@@ -15,7 +15,7 @@ func (a *analysis) narrowed(e syntax.Expr, t Type, w *flow) (yes, no *flow) {
 		no.dead = t.falsy().empty()
 	}
 	a.look(e, w)
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.BinaryExpr:
 		a.narrowBinary(e, yes, no)
 	case *syntax.CallExpr:
@@ -31,7 +31,7 @@ func (a *analysis) narrowed(e syntax.Expr, t Type, w *flow) (yes, no *flow) {
 // replied narrows by r.ok, r and d.timed_out: a Result that is ok, as one that is true is, has the
 // reply that its contract says, and a Decision that came in time what was answered. t is its type.
 func (a *analysis) replied(e syntax.Expr, t Type, yes, no *flow) {
-	dot, ok := unparen(e).(*syntax.DotExpr)
+	dot, ok := way.Unparen(e).(*syntax.DotExpr)
 	if at, one := t.only(); one && at.recordOf("Result") {
 		place := way.End(e)
 		dot = &syntax.DotExpr{X: e, Dot: place, NamePos: place, Name: &syntax.Ident{Name: "ok", NamePos: place}}
@@ -76,7 +76,7 @@ func (a *analysis) restrict(e syntax.Expr, w *flow, to func(Type) Type) {
 	if t.empty() && !was.empty() {
 		w.dead = true
 	}
-	if id, ok := unparen(e).(*syntax.Ident); ok {
+	if id, ok := way.Unparen(e).(*syntax.Ident); ok {
 		if i, ok := a.slot(id.Binding.(*resolve.Binding)); ok {
 			w.vars[i] = t
 			return
@@ -104,7 +104,7 @@ func (a *analysis) narrowBinary(e *syntax.BinaryExpr, yes, no *flow) {
 func (a *analysis) equals(e *syntax.BinaryExpr, yes, no *flow) {
 	for _, side := range [][2]syntax.Expr{{e.X, e.Y}, {e.Y, e.X}} {
 		if subject, ok := a.typeCall(side[0]); ok {
-			if name, ok := unparen(side[1]).(*syntax.Literal); ok && name.Token == syntax.STRING {
+			if name, ok := way.Unparen(side[1]).(*syntax.Literal); ok && name.Token == syntax.STRING {
 				a.typed(subject, name.Value.(string), yes, no)
 			}
 			continue
@@ -162,7 +162,7 @@ func callable(a atom) bool { return a.kind == function || a.kind == builtin || a
 
 // typeCall is what type() is asked of.
 func (a *analysis) typeCall(e syntax.Expr) (syntax.Expr, bool) {
-	call, ok := unparen(e).(*syntax.CallExpr)
+	call, ok := way.Unparen(e).(*syntax.CallExpr)
 	if !ok || len(call.Args) != 1 || !a.names(call.Fn, "type") {
 		return nil, false
 	}
@@ -171,7 +171,7 @@ func (a *analysis) typeCall(e syntax.Expr) (syntax.Expr, bool) {
 
 // names tells whether an expression is a name of the environment or the language.
 func (a *analysis) names(e syntax.Expr, name string) bool {
-	id, ok := unparen(e).(*syntax.Ident)
+	id, ok := way.Unparen(e).(*syntax.Ident)
 	if !ok || id.Name != name {
 		return false
 	}
@@ -227,7 +227,7 @@ func (a *analysis) among(e *syntax.BinaryExpr, yes, no *flow) {
 func (a *analysis) amongTypes(subject, of syntax.Expr, yes, no *flow) {
 	names := map[string]bool{}
 	for _, x := range displayed(of) {
-		l, ok := unparen(x).(*syntax.Literal)
+		l, ok := way.Unparen(x).(*syntax.Literal)
 		if !ok || l.Token != syntax.STRING {
 			return
 		}
@@ -245,7 +245,7 @@ func (a *analysis) amongTypes(subject, of syntax.Expr, yes, no *flow) {
 
 // displayed lists what stands in a list or tuple display.
 func displayed(e syntax.Expr) []syntax.Expr {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.ListExpr:
 		return e.List
 	case *syntax.TupleExpr:
@@ -258,7 +258,7 @@ func displayed(e syntax.Expr) []syntax.Expr {
 func (a *analysis) narrowCall(e *syntax.CallExpr, yes, no *flow) {
 	switch {
 	case len(e.Args) == 2 && a.names(e.Fn, "hasattr"):
-		l, ok := unparen(e.Args[1]).(*syntax.Literal)
+		l, ok := way.Unparen(e.Args[1]).(*syntax.Literal)
 		if !ok || l.Token != syntax.STRING {
 			return
 		}

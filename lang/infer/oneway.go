@@ -61,8 +61,8 @@ func (a *analysis) ways(use *syntax.Ident) []chosen {
 
 // either are the values of x = a if c else b.
 func (a *analysis) either(s *syntax.AssignStmt, v *syntax.Ident) []chosen {
-	cond, ok := unparen(s.RHS).(*syntax.CondExpr)
-	if id, also := unparen(s.LHS).(*syntax.Ident); !ok || !also || s.Op != syntax.EQ || variable(id) != v || way.Mentions(cond, v) {
+	cond, ok := way.Unparen(s.RHS).(*syntax.CondExpr)
+	if id, also := way.Unparen(s.LHS).(*syntax.Ident); !ok || !also || s.Op != syntax.EQ || variable(id) != v || way.Mentions(cond, v) {
 		return nil
 	}
 	return []chosen{{a.arms[cond.True], cond.True}, {a.arms[cond.False], cond.False}}
@@ -110,12 +110,12 @@ func (a *analysis) lastOf(stmts []syntax.Stmt, v *syntax.Ident) ([]chosen, bool)
 		case *syntax.ReturnStmt, *syntax.BranchStmt:
 			return nil, way.Leaves(s)
 		case *syntax.AssignStmt:
-			if id, ok := unparen(s.LHS).(*syntax.Ident); ok && s.Op == syntax.EQ && variable(id) == v && !way.Mentions(s.RHS, v) {
+			if id, ok := way.Unparen(s.LHS).(*syntax.Ident); ok && s.Op == syntax.EQ && variable(id) == v && !way.Mentions(s.RHS, v) {
 				given = []chosen{{a.given[id], id}}
 				continue
 			}
 		case *syntax.ExprStmt:
-			if call, ok := unparen(s.X).(*syntax.CallExpr); ok && a.names(call.Fn, "fail") {
+			if call, ok := way.Unparen(s.X).(*syntax.CallExpr); ok && a.names(call.Fn, "fail") {
 				return nil, true
 			}
 		}
@@ -132,7 +132,7 @@ func (a *analysis) onOneWay(e syntax.Expr, t Type, fails func(Type) bool) (chose
 	if e == nil {
 		return chosen{}, false
 	}
-	id, ok := unparen(e).(*syntax.Ident)
+	id, ok := way.Unparen(e).(*syntax.Ident)
 	if !ok || len(t.atoms) < 2 && !t.any {
 		return chosen{}, false
 	}

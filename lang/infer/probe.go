@@ -168,7 +168,7 @@ func direct(n syntax.Node) *syntax.Ident {
 	if !ok {
 		return nil
 	}
-	id, _ := unparen(e).(*syntax.Ident)
+	id, _ := way.Unparen(e).(*syntax.Ident)
 	return id
 }
 
@@ -208,7 +208,7 @@ func (a *analysis) blamed(p passing, x Finding, params []*syntax.Ident) (diagnos
 
 // calls tells whether an expression is what a call gives, or a part of that.
 func calls(e syntax.Expr) bool {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.CallExpr:
 		return true
 	case *syntax.DotExpr:

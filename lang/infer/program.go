@@ -153,7 +153,7 @@ func (f Finding) usable() bool {
 
 // nameOf is what a call calls, by the last name.
 func nameOf(call *syntax.CallExpr) string {
-	switch e := unparen(call.Fn).(type) {
+	switch e := way.Unparen(call.Fn).(type) {
 	case *syntax.Ident:
 		return e.Name
 	case *syntax.DotExpr:

@@ -89,7 +89,7 @@ func (a *analysis) origin(e syntax.Expr, t Type) string {
 // named tells whether an expression is the name that a function was defined by.
 func (f *fn) named(e syntax.Expr) bool {
 	def, ok := f.node.(*syntax.DefStmt)
-	id, also := unparen(e).(*syntax.Ident)
+	id, also := way.Unparen(e).(*syntax.Ident)
 	return ok && also && id.Name == def.Name.Name
 }
 
@@ -115,7 +115,7 @@ func (a *analysis) noAttribute(e *syntax.DotExpr, x Type) {
 		what = "JSON value"
 	}
 	name := e.Name.Name
-	if id, ok := unparen(e.X).(*syntax.Ident); ok && a.hides(id, name) {
+	if id, ok := way.Unparen(e.X).(*syntax.Ident); ok && a.hides(id, name) {
 		d := hiding(id.Name)
 		d.Note = a.origin(e.X, x)
 		a.report("unknown_attribute", e.X, e, d)
@@ -563,7 +563,7 @@ func (a *analysis) cannotNegate(e *syntax.UnaryExpr, x Type) {
 // notCallable: f(…) fails.
 func (a *analysis) notCallable(e *syntax.CallExpr, f Type) {
 	d := diagnostic.Diagnostic{Message: f.brief() + " cannot be called", Note: a.origin(e.Fn, f)}
-	if dot, ok := unparen(e.Fn).(*syntax.DotExpr); ok {
+	if dot, ok := way.Unparen(e.Fn).(*syntax.DotExpr); ok {
 		d.Hint = "." + dot.Name.Name + " is a field: write it without ()"
 		if len(e.Args) == 0 {
 			d.Fix = Put(e.Lparen, way.End(e), "")
@@ -589,7 +589,7 @@ func (a *analysis) mustCall(f argument, who string, g *arguments) {
 	if who == "parallel" {
 		d.Message = "parallel: with over, branches is one function"
 	}
-	if call, ok := unparen(f.node).(*syntax.CallExpr); ok {
+	if call, ok := way.Unparen(f.node).(*syntax.CallExpr); ok {
 		d.Hint, d.Fix = "this calls it before "+who+" does: write "+deferred(who, a.file.briefly(call)), deferring(call)
 	}
 	a.report("bad_type", f.node, g.call, d)
@@ -628,14 +628,14 @@ func branchesOf(g *arguments) []syntax.Expr {
 	if len(g.list) == 0 || g.list[0].node == nil {
 		return nil
 	}
-	if d, ok := unparen(g.list[0].node).(*syntax.DictExpr); ok {
+	if d, ok := way.Unparen(g.list[0].node).(*syntax.DictExpr); ok {
 		var list []syntax.Expr
 		for _, e := range d.List {
 			list = append(list, e.(*syntax.DictEntry).Value)
 		}
 		return list
 	}
-	if c, ok := unparen(g.list[0].node).(*syntax.Comprehension); ok {
+	if c, ok := way.Unparen(g.list[0].node).(*syntax.Comprehension); ok {
 		if entry, ok := c.Body.(*syntax.DictEntry); ok {
 			return []syntax.Expr{entry.Value}
 		}
@@ -689,7 +689,7 @@ func (a *analysis) badArgument(o *object, p *effect.Param, x argument, call *syn
 }
 
 func isNone(e syntax.Expr) bool {
-	id, ok := unparen(e).(*syntax.Ident)
+	id, ok := way.Unparen(e).(*syntax.Ident)
 	return ok && id.Name == "None"
 }
 
@@ -744,7 +744,7 @@ func perhapsStuck(t Type, path string, depth int) (string, string) {
 
 // putIntoItself notes that a value is put into what it holds, such as x["all"].append(x).
 func (a *analysis) putIntoItself(call *syntax.CallExpr, args bound) {
-	dot, ok := unparen(call.Fn).(*syntax.DotExpr)
+	dot, ok := way.Unparen(call.Fn).(*syntax.DotExpr)
 	if !ok {
 		return
 	}
@@ -932,7 +932,7 @@ func (a *analysis) changes(n syntax.Node, x Type, what string) {
 func (a *analysis) defaultOf(o *object) string {
 	for f := a.fn; f != nil; f = f.outer {
 		for _, p := range f.decl.Params {
-			if b, ok := p.(*syntax.BinaryExpr); ok && unparen(b.Y) == o.at {
+			if b, ok := p.(*syntax.BinaryExpr); ok && way.Unparen(b.Y) == o.at {
 				return b.X.(*syntax.Ident).Name
 			}
 		}

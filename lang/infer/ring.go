@@ -3,6 +3,8 @@ package infer
 import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
+
+	"starling/lang/way"
 )
 
 // ring looks for the ways out of a loop without end: whether one of them may be taken in a round
@@ -39,7 +41,7 @@ func (r *ring) block(stmts []syntax.Stmt, moving, inner bool) {
 		case *syntax.ReturnStmt:
 			r.ends = r.ends || moving
 		case *syntax.ExprStmt:
-			if call, ok := unparen(s.X).(*syntax.CallExpr); ok && r.a.names(call.Fn, "fail") {
+			if call, ok := way.Unparen(s.X).(*syntax.CallExpr); ok && r.a.names(call.Fn, "fail") {
 				r.ends = r.ends || moving
 			}
 		}
@@ -117,7 +119,7 @@ func moved(s *syntax.ForStmt) map[*syntax.Ident]bool {
 // copies tells whether a call is of something predeclared that changes nothing it is given.
 func copies(fn syntax.Expr) bool {
 	for {
-		switch e := unparen(fn).(type) {
+		switch e := way.Unparen(fn).(type) {
 		case *syntax.DotExpr:
 			fn = e.X
 		case *syntax.Ident:

@@ -7,6 +7,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/way"
 )
 
 // What is known of lists that a display makes and nothing ever makes longer or shorter: how many
@@ -73,7 +74,7 @@ func (a *analysis) outOfRange(e *syntax.IndexExpr, x, y Type) {
 	if n > 0 {
 		d.Want = "from 0 to " + itoa(n-1)
 	}
-	if _, here := unparen(e.X).(*syntax.ListExpr); here {
+	if _, here := way.Unparen(e.X).(*syntax.ListExpr); here {
 		a.report("bad_index", e, e, d)
 		return
 	}
@@ -166,7 +167,7 @@ func (a *analysis) oneWord(who string, words []syntax.Expr) {
 	if len(words) != 1 {
 		return
 	}
-	l, ok := unparen(words[0]).(*syntax.Literal)
+	l, ok := way.Unparen(words[0]).(*syntax.Literal)
 	if !ok || l.Token != syntax.STRING {
 		return
 	}
@@ -182,7 +183,7 @@ func (a *analysis) oneWord(who string, words []syntax.Expr) {
 
 // disturbed: what a loop goes through is changed within it, which always fails.
 func (a *analysis) disturbed(n syntax.Node, receiver syntax.Expr) {
-	id, ok := unparen(receiver).(*syntax.Ident)
+	id, ok := way.Unparen(receiver).(*syntax.Ident)
 	if !ok || !a.saying {
 		return
 	}
@@ -200,7 +201,7 @@ func (a *analysis) disturbed(n syntax.Node, receiver syntax.Expr) {
 // wentThrough is the variable that a loop goes through, if that is a list, a dict or a set and the
 // loop gives it no other value; nil for anything else.
 func (a *analysis) wentThrough(s *syntax.ForStmt, t Type) *syntax.Ident {
-	id, ok := unparen(s.X).(*syntax.Ident)
+	id, ok := way.Unparen(s.X).(*syntax.Ident)
 	if !ok || !t.known() || len(t.atoms) == 0 || variable(id) == nil {
 		return nil
 	}

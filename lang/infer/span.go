@@ -11,6 +11,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // What contracts say of numbers and of lengths, and what follows for those who compare them. Only a
@@ -157,7 +158,7 @@ func (t Type) durations() bool {
 // extents are where the numbers of an operand lie, nil if it may be anything else; bounded tells
 // whether a contract says so of all of them.
 func extents(e syntax.Expr, t Type) (spans []span, bounded bool) {
-	if l, ok := unparen(e).(*syntax.Literal); ok && l.Token == syntax.FLOAT {
+	if l, ok := way.Unparen(e).(*syntax.Literal); ok && l.Token == syntax.FLOAT {
 		n, _ := l.Value.(float64)
 		return []span{{low: n, high: n}}, false
 	}

@@ -3,6 +3,8 @@ package infer
 import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
+
+	"starling/lang/way"
 )
 
 // loop gathers where the rounds of a loop end.
@@ -26,7 +28,7 @@ func (a *analysis) statement(s syntax.Stmt, w *flow) *flow {
 	switch s := s.(type) {
 	case *syntax.ExprStmt:
 		a.idle(s.X, w)
-		if call, ok := unparen(s.X).(*syntax.CallExpr); ok {
+		if call, ok := way.Unparen(s.X).(*syntax.CallExpr); ok {
 			if dot, ok := call.Fn.(*syntax.DotExpr); ok && changing[dot.Name.Name] {
 				a.lost(dot.X, call, w)
 			}
@@ -62,7 +64,7 @@ func (a *analysis) giveBack(s *syntax.ReturnStmt, w *flow) {
 	}
 	if s.Result != nil {
 		t = a.expr(s.Result, w)
-		if id, ok := unparen(s.Result).(*syntax.Ident); !ok || id.Name != "None" {
+		if id, ok := way.Unparen(s.Result).(*syntax.Ident); !ok || id.Name != "None" {
 			a.set(&a.fn.answers)
 		}
 	}
@@ -241,7 +243,7 @@ func (a *analysis) assignment(s *syntax.AssignStmt, w *flow) {
 		t := a.expr(s.RHS, w)
 		a.nothingKept(s, t, w)
 		a.alias(s.LHS, s.RHS)
-		if id, ok := unparen(s.LHS).(*syntax.Ident); ok && a.saying && a.depth == 0 {
+		if id, ok := way.Unparen(s.LHS).(*syntax.Ident); ok && a.saying && a.depth == 0 {
 			a.values[id] = s.RHS
 		}
 		a.assign(s.LHS, t, w)
@@ -250,7 +252,7 @@ func (a *analysis) assignment(s *syntax.AssignStmt, w *flow) {
 	x := a.expr(s.LHS, w)
 	y := a.expr(s.RHS, w)
 	t := a.augmented(s, x, y, w)
-	switch lhs := unparen(s.LHS).(type) {
+	switch lhs := way.Unparen(s.LHS).(type) {
 	case *syntax.Ident:
 		a.bind(lhs, t, w)
 		a.wrote(lhs, t)
@@ -273,7 +275,7 @@ func (a *analysis) quietly(e syntax.Expr, w *flow) Type {
 
 // assign gives what stands on a left side a value.
 func (a *analysis) assign(lhs syntax.Expr, t Type, w *flow) {
-	switch lhs := unparen(lhs).(type) {
+	switch lhs := way.Unparen(lhs).(type) {
 	case *syntax.Ident:
 		a.bind(lhs, t, w)
 		a.wrote(lhs, t)

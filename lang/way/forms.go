@@ -16,21 +16,21 @@ var slot = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[a
 // Forms are the texts that an expression may make, as far as a duration can tell them apart: nil
 // where nothing of the text stands there.
 func Forms(e syntax.Expr) []string {
-	switch e := unparen(e).(type) {
+	switch e := Unparen(e).(type) {
 	case *syntax.Literal:
 		if s, ok := e.Value.(string); ok {
 			return []string{s}
 		}
 	case *syntax.BinaryExpr:
-		if template, ok := unparen(e.X).(*syntax.Literal); ok && e.Op == syntax.PERCENT {
+		if template, ok := Unparen(e.X).(*syntax.Literal); ok && e.Op == syntax.PERCENT {
 			return filled(template, "%")
 		}
 		if e.Op == syntax.PLUS {
 			return sum(e)
 		}
 	case *syntax.CallExpr:
-		if method, ok := unparen(e.Fn).(*syntax.DotExpr); ok && method.Name.Name == "format" {
-			if template, ok := unparen(method.X).(*syntax.Literal); ok {
+		if method, ok := Unparen(e.Fn).(*syntax.DotExpr); ok && method.Name.Name == "format" {
+			if template, ok := Unparen(method.X).(*syntax.Literal); ok {
 				return filled(template, "{")
 			}
 		}

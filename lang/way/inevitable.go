@@ -94,7 +94,7 @@ func straight(e syntax.Expr, at syntax.Position) (sure, likely bool) {
 
 // counts tells whether a loop goes through range(…) or forever(): how often is said there.
 func counts(e syntax.Expr) bool {
-	call, ok := unparen(e).(*syntax.CallExpr)
+	call, ok := Unparen(e).(*syntax.CallExpr)
 	if !ok {
 		return false
 	}

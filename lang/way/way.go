@@ -135,7 +135,7 @@ func surelyCalls(e syntax.Expr, f *syntax.Ident) (call *syntax.CallExpr) {
 				return false
 			}
 		case *syntax.CallExpr:
-			if id, ok := unparen(n.Fn).(*syntax.Ident); ok && call == nil && variable(id) == f {
+			if id, ok := Unparen(n.Fn).(*syntax.Ident); ok && call == nil && variable(id) == f {
 				call = n
 			}
 		}
@@ -154,7 +154,8 @@ func variable(id *syntax.Ident) *syntax.Ident {
 	return b.First
 }
 
-func unparen(e syntax.Expr) syntax.Expr {
+// Unparen is an expression without the parentheses around it.
+func Unparen(e syntax.Expr) syntax.Expr {
 	for {
 		p, ok := e.(*syntax.ParenExpr)
 		if !ok {
