@@ -115,6 +115,7 @@ var arrows = []arrow{
 	{"cmd/starling/pace", "cmd/starling/annotation lang/diagnostic runtime"},
 	{"cmd/starling/completion", "runtime"},
 	{"cmd/starling/build", "lang runtime"},
+	{"cmd/starling/checked", "lang lang/check lang/contract"},
 	{"cmd/starling/plain", ""},
 	{"cmd/starling/manual", "lang/check lang/contract lang/diagnostic lang/doc stdlib/project"},
 	{"cmd/starling/collector", "runtime/badger"},
@@ -166,7 +167,7 @@ var arrows = []arrow{
 			"lang/vm runtime runtime/api runtime/badger runtime/engine " +
 			"runtime/filter runtime/mcp runtime/owner runtime/query runtime/tool runtime/web " +
 			"runtime/wholefile stdlib stdlib/agent stdlib/confine stdlib/git stdlib/notify " +
-			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/annotation cmd/starling/build cmd/starling/completion cmd/starling/pace cmd/starling/brought cmd/starling/form " +
+			"stdlib/process stdlib/project stdlib/secret stdlib/tool cmd/starling/annotation cmd/starling/build cmd/starling/checked cmd/starling/completion cmd/starling/pace cmd/starling/brought cmd/starling/form " +
 			"cmd/starling/collector cmd/starling/connect cmd/starling/graph cmd/starling/inbox cmd/starling/jq cmd/starling/layout cmd/starling/listing cmd/starling/lsp cmd/starling/manual cmd/starling/mend cmd/starling/mutant cmd/starling/pager cmd/starling/junit cmd/starling/live cmd/starling/shell cmd/starling/sources cmd/starling/table cmd/starling/place cmd/starling/plain cmd/starling/progress cmd/starling/repl cmd/starling/scaffold cmd/starling/stay cmd/starling/suite cmd/starling/webhook " +
 			"cmd/starling/coverage cmd/starling/probe cmd/starling/timetable cmd/starling/trace cmd/starling/verdict cmd/starling/worker runtime/archive runtime/memory runtime/postgres runtime/transfer " +
 			"docs scripts/gallery cmd/starling/config cmd/starling/manpage cmd/starling/site cmd/starling/snapshot cmd/starling/watch"},

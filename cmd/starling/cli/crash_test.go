@@ -232,7 +232,7 @@ func (p *telling) do(k killer, args ...string) []byte {
 func (p *telling) commandContext(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "starling", args...)
 	cmd.Dir = p.dir
-	cmd.Env = append(append(os.Environ(), "XDG_RUNTIME_DIR="+p.dir), p.env...)
+	cmd.Env = append(append(os.Environ(), "XDG_RUNTIME_DIR="+p.dir, "XDG_CACHE_HOME="+sharedCache()), p.env...)
 	return cmd
 }
 

@@ -86,6 +86,7 @@ func setUp(env *testscript.Env) error {
 	env.Setenv("USERNAME", "local:"+me.Username)
 	env.Setenv("GORACE", os.Getenv("GORACE"))
 	env.Setenv("GOCACHE", buildCache())
+	env.Setenv("XDG_CACHE_HOME", sharedCache())
 	env.Setenv("SCRIPTS", scripts)
 	env.Setenv("LIBRARY", filepath.Join(scripts, "..", "stdlib"))
 	env.Setenv("XDG_RUNTIME_DIR", sockets)
@@ -96,6 +97,16 @@ func setUp(env *testscript.Env) error {
 		os.RemoveAll(sockets)
 	})
 	return nil
+}
+
+// sharedCache is the user's cache as the program finds it in the tests: what one has checked is
+// checked. It lies where the program does, and goes with it.
+func sharedCache() string {
+	program, err := exec.LookPath("starling")
+	if err != nil {
+		panic(err)
+	}
+	return filepath.Join(filepath.Dir(program), "cache")
 }
 
 // buildCache is where go keeps what it has built: a session that runs go is not to build the

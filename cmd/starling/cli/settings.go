@@ -3,10 +3,13 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
+	"starling/cmd/starling/checked"
 	"starling/cmd/starling/place"
 	"starling/lang"
 	"starling/lang/check"
+	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/stdlib/agent"
@@ -138,16 +141,23 @@ func (c *call) requestOf(bundle *lang.Bundle, name string, v *runVerb) (runtime.
 }
 
 // compile refuses what check finds and passes its warnings on, but for those of names that the
-// project does not have: the run says so where it needs them.
+// project does not have: the run says so where it needs them. A program of which there was nothing
+// to say is not checked again.
 func (c *call) compile(bundle *lang.Bundle, known check.Project) (*lang.Program, error) {
+	program := checked.Of(checked.Folder(), bundle, known)
+	if program.Clean() {
+		return lang.Compile(bundle, c.env())
+	}
 	list := lang.Check(bundle, c.env(), known)
 	if err := list.Err(); err != nil {
 		return nil, err
 	}
+	list = slices.DeleteFunc(list, func(d diagnostic.Diagnostic) bool { return d.Kind == "unknown_agent" || d.Kind == "unknown_tool" })
 	for _, d := range list {
-		if d.Kind != "unknown_agent" && d.Kind != "unknown_tool" {
-			c.notice("%s", d.Render())
-		}
+		c.notice("%s", d.Render())
+	}
+	if len(list) == 0 {
+		program.Keep()
 	}
 	return lang.Compile(bundle, c.env())
 }
