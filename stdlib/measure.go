@@ -194,7 +194,7 @@ func reportTexts(c *effect.Call) ([]string, error) {
 }
 
 // readReports reads the argument texts; a report costs some steps for each of its bytes.
-func readReports[T any](c *effect.Call, read func([]string) (T, error)) (T, error) {
+func readReports[T any](c *effect.Call, read func([]measure.Report) (T, error)) (T, error) {
 	given, err := reportTexts(c)
 	if err == nil && len(given) == 0 {
 		err = wrong(c, "texts", "got no report")
@@ -206,7 +206,7 @@ func readReports[T any](c *effect.Call, read func([]string) (T, error)) (T, erro
 	for _, text := range given {
 		c.Steps += int64(len(text))
 	}
-	v, err := read(given)
+	v, err := read(measure.Texts(given))
 	if err != nil {
 		err = fmt.Errorf("%s: %w", c.Builtin.FullName, err)
 	}
@@ -214,7 +214,7 @@ func readReports[T any](c *effect.Call, read func([]string) (T, error)) (T, erro
 }
 
 func measureRead(c *effect.Call) (starlark.Value, error) {
-	t, err := readReports(c, func(given []string) (*measure.Tests, error) { return measure.Read(c.Text("format", ""), given) })
+	t, err := readReports(c, func(given []measure.Report) (*measure.Tests, error) { return measure.Read(c.Text("format", ""), given) })
 	if err != nil {
 		return nil, err
 	}

@@ -44,17 +44,18 @@ func TestMeasuredTests(t *testing.T) {
 		"not allowed":           {`measure.tests(["make"], "tap")`, `denied {"program": "make", "reason": "not_allowed"} measure.tests: the program "make" is not allowed`},
 		"reports in its folder": {measured("junit", `echo "<testsuite><testcase name=\"a\"/></testsuite>" > $1/a.xml; mkdir $1/b; echo "<testsuite><testcase name=\"b\"/></testsuite>" > $1/b/b.xml; `+
 			`printf 'SF:a\\nDA:1,1\\nDA:2,0\\nend_of_record\\n' > $1/lcov.info`, ""), `{"passed": ["a", "b"], "failed": [], "skipped": [], "coverage": {"line": 50.0}, "code": 0}`},
-		"coverage that cannot be read": {measured("tap", ok+`; printf 'SF:a\\n' > $1/lcov.info`, ""), `unavailable {"reason": "not_measured"} measure.tests: sh: what it measures is not known: cannot be read: it is cut`},
+		"coverage that cannot be read": {measured("tap", ok+`; printf 'SF:a\\n' > $1/lcov.info`, ""), `unavailable {"reason": "not_measured"} measure.tests: sh: what it measures is not known: {reports}/lcov.info: cannot be read: it is cut`},
 		"coverage of nothing":          {measured("tap", ok+`; echo 'mode: set' > $1/cover`, ""), `unavailable {"reason": "not_measured"} measure.tests: sh: what it measures is not known: cannot be read: no line is told of`},
 		"a test that ends all": {measured("tap", `printf '1..1\\nnot ok 1 - a\\n'; echo 'mode: set' > $1/cover; exit 2`, ""),
 			`{"passed": [], "failed": ["a"], "skipped": [], "code": 2}`},
-		"a report that is none":       {measured("junit", `echo hello > $1/a.xml`, ""), `unavailable {"reason": "not_measured"} measure.tests: sh: what it measures is not known: junit: cannot be read: there is no element testsuite`},
-		"an old report":               {measured("junit", "true", `, reports = ["old/*.xml"]`), `unavailable {"reason": "not_measured"} measure.tests: sh: what it measures is not known: it has written no report old/*.xml`},
-		"a new report":                {measured("junit", `echo "<testsuite><testcase name=\"c\"/></testsuite>" > old/c.xml`, `, reports = ["old/*.xml"]`), `{"passed": ["c"], "failed": [], "skipped": [], "code": 0}`},
-		"the same one written again":  {measured("junit", `cp old/a.xml old/b && cat old/b > old/a.xml`, `, reports = ["old/*.xml"]`), `{"passed": ["stale"], "failed": [], "skipped": [], "code": 0}`},
-		"unittest":                    {measured("unittest", "echo 'test_a (t.T.test_a) ... ok' >&2; echo "+strings.Repeat("-", 70)+" >&2; echo 'Ran 1 test in 0.1s' >&2", ""), `{"passed": ["t.T.test_a"], "failed": [], "skipped": [], "code": 0}`},
-		"the workspace is not in ids": {measured("tap", `echo 1..1; echo "ok 1 - $PWD/a"`, ""), `{"passed": ["a"], "failed": [], "skipped": [], "code": 0}`},
-		"nor is a key":                {measured("tap", `echo 1..1; echo "ok 1 - $SH_KEY"`, ""), `{"passed": ["[SH_KEY]"], "failed": [], "skipped": [], "code": 0}`},
+		"a report that is none":           {measured("junit", `echo hello > $1/a.xml`, ""), `unavailable {"reason": "not_measured"} measure.tests: sh: what it measures is not known: junit: {reports}/a.xml: cannot be read: there is no element testsuite`},
+		"one of two reports that is none": {measured("junit", `echo hello > old/c.xml; echo "<testsuite/>" > old/b.xml`, `, reports = ["old/*.xml"]`), `unavailable {"reason": "not_measured"} measure.tests: sh: what it measures is not known: junit: old/c.xml: cannot be read: there is no element testsuite`},
+		"an old report":                   {measured("junit", "true", `, reports = ["old/*.xml"]`), `unavailable {"reason": "not_measured"} measure.tests: sh: what it measures is not known: it has written no report old/*.xml`},
+		"a new report":                    {measured("junit", `echo "<testsuite><testcase name=\"c\"/></testsuite>" > old/c.xml`, `, reports = ["old/*.xml"]`), `{"passed": ["c"], "failed": [], "skipped": [], "code": 0}`},
+		"the same one written again":      {measured("junit", `cp old/a.xml old/b && cat old/b > old/a.xml`, `, reports = ["old/*.xml"]`), `{"passed": ["stale"], "failed": [], "skipped": [], "code": 0}`},
+		"unittest":                        {measured("unittest", "echo 'test_a (t.T.test_a) ... ok' >&2; echo "+strings.Repeat("-", 70)+" >&2; echo 'Ran 1 test in 0.1s' >&2", ""), `{"passed": ["t.T.test_a"], "failed": [], "skipped": [], "code": 0}`},
+		"the workspace is not in ids":     {measured("tap", `echo 1..1; echo "ok 1 - $PWD/a"`, ""), `{"passed": ["a"], "failed": [], "skipped": [], "code": 0}`},
+		"nor is a key":                    {measured("tap", `echo 1..1; echo "ok 1 - $SH_KEY"`, ""), `{"passed": ["[SH_KEY]"], "failed": [], "skipped": [], "code": 0}`},
 	} {
 		if err := os.MkdirAll(filepath.Join(w.dir, "old"), 0o755); err != nil {
 			t.Fatal(err)
@@ -93,10 +94,12 @@ func TestMeasuredScan(t *testing.T) {
 	}
 	found := `{"tools": ["s"], "results": [{"tool": "s", "rule": "R", "severity": "HIGH", "file": "a.py", "line": 2, "message": "bad [SH_KEY]"}], "suppressed": 0, "code": 1}`
 	for name, c := range map[string]struct{ call, want string }{
-		"on standard output": {scan("cat <<E\n" + log + "\nE\nexit 1"), found},
-		"in a file":          {scan("cat > $1/s.sarif <<E\n" + log + "\nE\nexit 1"), found},
-		"no report":          {scan("echo all is well"), `unavailable {"reason": "not_measured"} measure.scan: sh: what it measures is not known: cannot be read: SARIF: `},
-		"nothing":            {scan("true"), `unavailable {"reason": "not_measured"} measure.scan: sh: what it measures is not known: cannot be read: SARIF: unexpected end`},
+		"on standard output":  {scan("cat <<E\n" + log + "\nE\nexit 1"), found},
+		"in a file":           {scan("cat > $1/s.sarif <<E\n" + log + "\nE\nexit 1"), found},
+		"no report":           {scan("echo all is well"), `unavailable {"reason": "not_measured"} measure.scan: sh: what it measures is not known: cannot be read: SARIF: `},
+		"no text":             {scan(`printf '\\377' > $1/s.sarif`), `unavailable {"reason": "not_measured"} measure.scan: sh: what it measures is not known: {reports}/s.sarif is not text in UTF-8`},
+		"a file that is none": {scan("echo {} > $1/s.sarif"), `unavailable {"reason": "not_measured"} measure.scan: sh: what it measures is not known: {reports}/s.sarif: cannot be read: SARIF: the version is`},
+		"nothing":             {scan("true"), `unavailable {"reason": "not_measured"} measure.scan: sh: what it measures is not known: cannot be read: SARIF: unexpected end`},
 	} {
 		if got := said(w.perform(t, c.call)); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s\ngot  %s\nwant %s", name, got, c.want)

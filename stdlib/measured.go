@@ -132,8 +132,9 @@ func (c command) read(r process.Result, folder string, before map[string]fs.File
 	return c.readTests(r, given)
 }
 
-// reports reads the files that the command has written.
-func (c command) reports(folder string, before map[string]fs.FileInfo) ([]string, error) {
+// reports reads the files that the command has written, by their paths in the workspace or in its
+// folder for reports.
+func (c command) reports(folder string, before map[string]fs.FileInfo) ([]measure.Report, error) {
 	given, err := reportsIn(folder)
 	if err != nil {
 		return nil, err
@@ -162,7 +163,7 @@ func (c command) reports(folder string, before map[string]fs.FileInfo) ([]string
 		if err != nil {
 			return nil, err
 		}
-		given = append(given, string(content))
+		given = append(given, measure.Report{Name: p, Text: string(content)})
 	}
 	if patterns := c.args.Texts("reports"); len(patterns) > 0 && len(paths) == 0 {
 		return nil, fmt.Errorf("it has written no report %s", strings.Join(patterns, ", "))
@@ -171,7 +172,7 @@ func (c command) reports(folder string, before map[string]fs.FileInfo) ([]string
 }
 
 // reportsIn reads the files of the folder that the command was given, which holds nothing else.
-func reportsIn(folder string) (given []string, err error) {
+func reportsIn(folder string) (given []measure.Report, err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return nil, err
@@ -189,18 +190,20 @@ func reportsIn(folder string) (given []string, err error) {
 			return err
 		}
 		content, err := root.ReadFile(path)
-		given = append(given, string(content))
+		given = append(given, measure.Report{Name: reportsWord + "/" + path, Text: string(content)})
 		return err
 	})
 	return given, err
 }
 
-func (c command) readScan(r process.Result, given []string) (*starlark.Dict, error) {
+func (c command) readScan(r process.Result, given []measure.Report) (*starlark.Dict, error) {
 	if len(given) == 0 {
-		given = []string{string(r.Stdout)}
+		given = measure.Texts([]string{string(r.Stdout)})
 	}
-	if !validTexts(given) {
-		return nil, errors.New("its report is not text in UTF-8")
+	for _, report := range given {
+		if !utf8.ValidString(report.Text) {
+			return nil, fmt.Errorf("%s is not text in UTF-8", cmp.Or(report.Name, "its report"))
+		}
 	}
 	scan, err := measure.ReadSARIF(given)
 	if err != nil {
@@ -219,24 +222,25 @@ func (c command) readScan(r process.Result, given []string) (*starlark.Dict, err
 
 // readTests sorts reports by what they are: results in the format that was named, or coverage.
 // Where no file has results they are in what the command has said.
-func (c command) readTests(r process.Result, given []string) (*starlark.Dict, error) {
+func (c command) readTests(r process.Result, given []measure.Report) (*starlark.Dict, error) {
 	format := c.args.Text("format")
-	var results, covered []string
-	for _, text := range given {
-		if isCoverage(text) {
-			covered = append(covered, text)
+	var results, covered []measure.Report
+	for _, report := range given {
+		if isCoverage(report.Text) {
+			covered = append(covered, report)
 		} else {
-			results = append(results, text)
+			results = append(results, report)
 		}
 	}
 	if len(results) == 0 {
-		results = []string{string(r.Stdout)}
+		said := r.Stdout
 		if format == "unittest" {
-			results = []string{string(r.Stderr)}
+			said = r.Stderr
 		}
+		results = measure.Texts([]string{string(said)})
 	}
 	for i := range results {
-		results[i] = c.portable(results[i])
+		results[i].Text = c.portable(results[i].Text)
 	}
 	t, err := measure.Read(format, results)
 	if err != nil {
@@ -269,10 +273,6 @@ func (c command) outputEnd(r process.Result) string {
 func (c command) portable(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	return c.hide.Redact(strings.ReplaceAll(text, c.attempt.Settings.Workspace+string(filepath.Separator), ""))
-}
-
-func validTexts(texts []string) bool {
-	return !slices.ContainsFunc(texts, func(t string) bool { return !utf8.ValidString(t) })
 }
 
 // isCoverage tells by its beginning whether a report is about coverage.

@@ -50,10 +50,10 @@ var ErrNoLines = unreadable("no line is told of")
 // ReadCoverage reads reports that belong together, each a cover profile of Go, a tracefile of lcov,
 // or XML of Cobertura or JaCoCo, and tells from its beginning which. Every report must say
 // something.
-func ReadCoverage(texts []string) (*Coverage, error) {
+func ReadCoverage(reports []Report) (*Coverage, error) {
 	var s shares
-	for _, text := range texts {
-		text = strings.TrimPrefix(text, "\ufeff")
+	for _, r := range reports {
+		text := strings.TrimPrefix(r.Text, "\ufeff")
 		var err error
 		switch head := strings.TrimLeft(text, " \t\r\n"); {
 		case strings.HasPrefix(head, "mode:"):
@@ -66,7 +66,7 @@ func ReadCoverage(texts []string) (*Coverage, error) {
 			err = unreadable("it is neither a cover profile of Go, nor lcov, nor XML of Cobertura or JaCoCo")
 		}
 		if err != nil {
-			return nil, err
+			return nil, r.fault(err)
 		}
 	}
 	c := &Coverage{s.line.percent(), s.branch.percent(), s.function.percent()}

@@ -75,7 +75,7 @@ func TestRealReports(t *testing.T) {
 		{"junit", "gradle_class.xml", `passed [] failed ["org.x.BrokenTest.classMethod"] skipped []`},
 		{"cargo", "cargo.txt", `passed ["src/lib.rs - add" "tests::panics" "tests::works"] failed ["tests::fails"] skipped ["tests::slow"]`},
 	} {
-		if got := said(measure.Read(c.format, []string{sample(t, c.file)})); got != c.want {
+		if got := said(measure.Read(c.format, measure.Texts([]string{sample(t, c.file)}))); got != c.want {
 			t.Errorf("%s\ngot  %s\nwant %s", c.file, got, c.want)
 		}
 	}
@@ -94,8 +94,8 @@ func TestInsertedTests(t *testing.T) {
 		"no name":       {"not ok 1\nok 2\n1..2\n", "ok 1\nnot ok 2\nok 3\n1..3\n", `passed ["(unnamed)#2" "(unnamed)#3"] failed ["(unnamed)"] skipped []`},
 		"left out":      {"ok 1\nok 2\n1..2\n", "ok 1\nok 2 # SKIP\n1..2\n", `passed ["(unnamed)#2"] failed [] skipped ["(unnamed)"]`},
 	} {
-		before, err := measure.Read("tap", []string{c.was})
-		after, err2 := measure.Read("tap", []string{c.now})
+		before, err := measure.Read("tap", measure.Texts([]string{c.was}))
+		after, err2 := measure.Read("tap", measure.Texts([]string{c.now}))
 		if got := said(after, err2); got != c.want || err != nil {
 			t.Errorf("%s\ngot  %s\nwant %s", name, got, c.want)
 		}
@@ -114,9 +114,9 @@ func TestCutReports(t *testing.T) {
 	}
 	for file, format := range samples {
 		text := sample(t, file)
-		whole := said(measure.Read(format, []string{text}))
+		whole := said(measure.Read(format, measure.Texts([]string{text})))
 		for n := 0; n < len(text); n += 7 {
-			if got := said(measure.Read(format, []string{text[:n]})); got != whole && !strings.HasPrefix(got, "error: ") {
+			if got := said(measure.Read(format, measure.Texts([]string{text[:n]}))); got != whole && !strings.HasPrefix(got, "error: ") {
 				rest := strings.TrimLeft(text[n:], "\n")
 				if strings.HasPrefix(rest, "running 1 test") || strings.HasPrefix(rest, `{ "type": "suite", "event": "started"`) {
 					continue // between two programs nothing tells that another was to come: the exit code does
@@ -218,8 +218,28 @@ func TestReports(t *testing.T) {
 		if name == "twice one name" {
 			want += " line 83.3"
 		}
-		if got := said(measure.Read(c.format, c.texts)); got != want {
+		if got := said(measure.Read(c.format, measure.Texts(c.texts))); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", name, got, want)
+		}
+	}
+}
+
+// Which of several reports cannot be read is said by its name, or by its number.
+func TestReportsByName(t *testing.T) {
+	bad := measure.Report{Name: "out/b.xml", Text: "<html>"}
+	good := map[string]string{"junit": surefire, "coverage": "mode: set\na.go:1.1,2.2 1 1\n", "SARIF": sarif(`{"tool": {"driver": {"name": "s"}}, "results": []}`)}
+	for kind, read := range map[string]func([]measure.Report) error{
+		"junit":    func(r []measure.Report) error { _, err := measure.Read("junit", r); return err },
+		"coverage": func(r []measure.Report) error { _, err := measure.ReadCoverage(r); return err },
+		"SARIF":    func(r []measure.Report) error { _, err := measure.ReadSARIF(r); return err },
+	} {
+		first := measure.Report{Name: "out/a.xml", Text: good[kind]}
+		named, numbered := read([]measure.Report{first, bad}), read(measure.Texts([]string{first.Text, bad.Text}))
+		if !errors.Is(named, measure.ErrUnreadable) || !strings.Contains(named.Error(), "out/b.xml: cannot be read: ") || !strings.Contains(numbered.Error(), "report 2: cannot be read: ") {
+			t.Errorf("%s: got %v and %v, want out/b.xml and report 2", kind, named, numbered)
+		}
+		if err := read([]measure.Report{first}); err != nil {
+			t.Errorf("%s: %v", kind, err)
 		}
 	}
 }
@@ -251,7 +271,7 @@ func TestTooManyIDs(t *testing.T) {
 	for i := range 70_000 {
 		fmt.Fprintf(&b, "ok %d - a test %d\n", i, i)
 	}
-	_, err := measure.Read("tap", []string{b.String() + "1..70000\n"})
+	_, err := measure.Read("tap", measure.Texts([]string{b.String() + "1..70000\n"}))
 	if !errors.Is(err, measure.ErrLarge) {
 		t.Errorf("got %v", err)
 	}
@@ -294,7 +314,7 @@ func TestCoverage(t *testing.T) {
 		"go, broken":       {[]string{"mode: set\nnonsense\n"}, `cannot be read: line "nonsense" doesn't match expected format: EOF`},
 	} {
 		got := ""
-		if r, err := measure.ReadCoverage(c.texts); err != nil {
+		if r, err := measure.ReadCoverage(measure.Texts(c.texts)); err != nil {
 			got = err.Error()
 		} else {
 			got = share(r.Line) + " " + share(r.Branch) + " " + share(r.Function)
@@ -325,7 +345,7 @@ func TestSARIF(t *testing.T) {
 		"no JSON":         {"no issues", "cannot be read: SARIF: invalid character 'o' in literal null (expecting 'u')"},
 	} {
 		got := ""
-		if s, err := measure.ReadSARIF([]string{c.text}); err != nil {
+		if s, err := measure.ReadSARIF(measure.Texts([]string{c.text})); err != nil {
 			got = err.Error()
 		} else {
 			got = fmt.Sprint(s.Results, " ", s.Suppressed)
@@ -419,7 +439,7 @@ func TestReadersAreLinear(t *testing.T) {
 			if name == "cases" {
 				measure.Cases("a.js", text)
 			} else {
-				_, _ = measure.Read(name, []string{text})
+				_, _ = measure.Read(name, measure.Texts([]string{text}))
 			}
 			return time.Since(began)
 		}
@@ -441,7 +461,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("jest", jest)
 	f.Add("junit", surefire)
 	f.Fuzz(func(t *testing.T, format, text string) {
-		r, err := measure.Read(format, []string{text})
+		r, err := measure.Read(format, measure.Texts([]string{text}))
 		if err != nil {
 			return
 		}
@@ -466,7 +486,7 @@ func FuzzReadCoverage(f *testing.F) {
 	f.Add("SF:a\nDA:1,1\nBRDA:1,0,0,-\nFNF:1\nFNH:2\nend_of_record\n")
 	f.Add(fmt.Sprintf(cobertura, `lines-valid="8" lines-covered="6"`))
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := measure.ReadCoverage([]string{text})
+		r, err := measure.ReadCoverage(measure.Texts([]string{text}))
 		if err != nil {
 			return
 		}
@@ -481,7 +501,7 @@ func FuzzReadCoverage(f *testing.F) {
 func FuzzReadSARIF(f *testing.F) {
 	f.Add(sarif(`{"tool": {"driver": {"name": "s"}}, "results": [{"ruleIndex": 3, "level": "error"}]}`))
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := measure.ReadSARIF([]string{text})
+		s, err := measure.ReadSARIF(measure.Texts([]string{text}))
 		if err != nil {
 			return
 		}

@@ -82,23 +82,30 @@ const maxResults = 2000
 // ReadSARIF reads logs of SARIF 2.1.0. A run that says that it did not succeed, that something
 // could not be looked at, or that looked for nothing, is [ErrUnreadable]; results that are no
 // failure, are unchanged by being gone ("absent") or of the level none do not count.
-func ReadSARIF(texts []string) (*Scan, error) {
+func ReadSARIF(reports []Report) (*Scan, error) {
 	s := &Scan{Tools: []string{}, Results: []ScanResult{}}
-	for _, text := range texts {
-		var log sarifLog
-		if err := json.Unmarshal([]byte(strings.TrimPrefix(text, "\ufeff")), &log); err != nil {
-			return nil, unreadable("SARIF: %v", err)
-		}
-		if log.Version != "2.1.0" || len(log.Runs) == 0 {
-			return nil, unreadable("SARIF: the version is %q with %d runs, want 2.1.0 and one at least", tidy(log.Version), len(log.Runs))
-		}
-		for _, run := range log.Runs {
-			if err := s.take(&run); err != nil {
-				return nil, err
-			}
+	for _, r := range reports {
+		if err := s.read(strings.TrimPrefix(r.Text, "\ufeff")); err != nil {
+			return nil, r.fault(err)
 		}
 	}
 	return s, nil
+}
+
+func (s *Scan) read(text string) error {
+	var log sarifLog
+	if err := json.Unmarshal([]byte(text), &log); err != nil {
+		return unreadable("SARIF: %v", err)
+	}
+	if log.Version != "2.1.0" || len(log.Runs) == 0 {
+		return unreadable("SARIF: the version is %q with %d runs, want 2.1.0 and one at least", tidy(log.Version), len(log.Runs))
+	}
+	for _, run := range log.Runs {
+		if err := s.take(&run); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Scan) take(run *sarifRun) error {

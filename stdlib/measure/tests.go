@@ -33,7 +33,33 @@ type Tests struct {
 type Format struct {
 	Name string
 	Doc  string // which runners, in a few words
-	read func(texts []string) (*Tests, error)
+	read func(reports []Report) (*Tests, error)
+}
+
+// A Report is a text that a program has written. Errors begin with its name, where it has one: a
+// file, or which of several it is.
+type Report struct {
+	Name string
+	Text string
+}
+
+// Texts makes reports of texts that have no names; of several each is called by its number.
+func Texts(texts []string) []Report {
+	reports := make([]Report, len(texts))
+	for i, text := range texts {
+		if reports[i].Text = text; len(texts) > 1 {
+			reports[i].Name = fmt.Sprintf("report %d", i+1)
+		}
+	}
+	return reports
+}
+
+// fault is an error of a report, with its name.
+func (r Report) fault(err error) error {
+	if err == nil || r.Name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", tidy(r.Name), err)
 }
 
 // Formats lists what [Read] knows, sorted by name.
@@ -50,12 +76,12 @@ func Formats() []Format {
 }
 
 // Read reads reports of one format that belong together, such as a file for each class.
-func Read(format string, texts []string) (*Tests, error) {
+func Read(format string, reports []Report) (*Tests, error) {
 	for _, f := range Formats() {
 		if f.Name != format {
 			continue
 		}
-		t, err := f.read(texts)
+		t, err := f.read(reports)
 		if err == nil && len(t.Passed)+len(t.Failed) == 0 {
 			err = ErrNothing
 		}
@@ -76,17 +102,14 @@ func FormatNames() []string {
 	return names
 }
 
-// each reads texts one after the other into one tally.
-func each(read func(text string, t *tally) error) func([]string) (*Tests, error) {
-	return func(texts []string) (*Tests, error) {
+// each reads reports one after the other into one tally.
+func each(read func(text string, t *tally) error) func([]Report) (*Tests, error) {
+	return func(reports []Report) (*Tests, error) {
 		t := newTally()
-		for i, text := range texts {
-			err := read(uncoloured(strings.TrimPrefix(text, "\ufeff")), t)
-			if err != nil && len(texts) > 1 {
-				err = fmt.Errorf("report %d: %w", i+1, err)
-			}
+		for _, r := range reports {
+			err := read(uncoloured(strings.TrimPrefix(r.Text, "\ufeff")), t)
 			if err != nil {
-				return nil, err
+				return nil, r.fault(err)
 			}
 		}
 		return t.tests()
