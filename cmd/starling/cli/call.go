@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/collector"
 	"starling/cmd/starling/connect"
 	"starling/cmd/starling/jq"
 	"starling/cmd/starling/live"
@@ -49,6 +50,7 @@ type call struct {
 	guards  process.Guards                    // that this process has started
 	further *connect.Further                  // an engine that is not in every program, nil for none
 	mended  mend.Texts                        // files that check --fix reads as they would be
+	heap    *collector.Heap                   // of this process, nil where somebody else looks after it
 
 	exporter *telemetry.Exporter // of the engine that this process owns, nil for none
 

@@ -33,7 +33,7 @@ func Main(further *connect.Further) {
 // cannot tell about who calls.
 func start(further *connect.Further, around func(runtime.Store) runtime.Store, clock func() time.Time, doubt func() string) {
 	process.GuardMain(os.Args)
-	collector.Bound()
+	heap := collector.Bound()
 	badger.SpareProcessor()
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, interruptions()...)
@@ -54,6 +54,7 @@ func start(further *connect.Further, around func(runtime.Store) runtime.Store, c
 		clock:   clock,
 		doubt:   sync.OnceValue(doubt),
 		further: further,
+		heap:    heap,
 	}
 	c.door = c.openDoors
 	os.Exit(c.run())

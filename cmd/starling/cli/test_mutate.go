@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"runtime/debug"
 
 	"github.com/spf13/pflag"
 
@@ -11,10 +10,6 @@ import (
 	"starling/cmd/starling/verdict"
 	"starling/lang/effect"
 )
-
-// mutateGarbage is the GOGC of --mutate where nobody has said another: little lives on from one
-// mutant to the next, and a third of the time went into looking for it.
-const mutateGarbage = 400
 
 // checkMutate refuses flags that mean nothing together, and gives the bounds their values.
 func (v *testVerb) checkMutate(flags *pflag.FlagSet) error {
@@ -61,9 +56,6 @@ func (v *testVerb) testMutate(ctx context.Context, files []*testFile, settings *
 	}
 	n := v.mutate.Draw(targets)
 	v.notice("%s", v.mutate.Plan(n, targets))
-	if _, told := v.getenv("GOGC"); !told {
-		defer debug.SetGCPercent(debug.SetGCPercent(mutateGarbage))
-	}
 	play := mutant.Play{Settings: *settings, Bounds: v.bounds}
 	play.TryAll(ctx, targets)
 	if ctx.Err() == nil {

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"testing"
 	"time"
@@ -26,6 +27,58 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		}
 	}
 }
+
+// TestGarbageShare: what may be garbage beside what is alive, and how large a heap is then.
+func TestGarbageShare(t *testing.T) {
+	const mb = 1 << 20
+	for _, test := range []struct {
+		free, live int
+		share      int
+	}{
+		{24, 0, 600},
+		{24, 2, 600},
+		{24, 6, 200},
+		{24, 12, 100},
+		{24, 24, 50},
+		{24, 100, 20},
+		{24, 10_000, 20},
+		{96, 0, 2400},
+		{96, 24, 200},
+		{96, 48, 100},
+		{96, 1000, 20},
+	} {
+		if got := garbageShare(int64(test.free*mb), uint64(test.live*mb)); got != test.share {
+			t.Errorf("%d MB, of which %d MB are alive: %d %%, want %d", test.free, test.live, got, test.share)
+		}
+	}
+}
+
+// TestBrief: a process that only reckons looks for garbage a fraction of the times.
+func TestBrief(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	collections := func(h *Heap) uint32 {
+		defer h.over.Store(true)
+		runtime.GC()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range 1000 {
+			waste = make([]byte, 1<<20)
+		}
+		runtime.ReadMemStats(&after)
+		return after.NumGC - before.NumGC
+	}
+	long := collections(watchHeap(time.Hour))
+	h := watchHeap(time.Hour)
+	h.Brief()
+	brief := collections(h)
+	if long < 8 || 3*brief > long {
+		t.Errorf("%d collections of a process that stays, %d of one that ends", long, brief)
+	}
+	(*Heap)(nil).Brief() // whoever started it has set GOGC
+}
+
+// waste is where the test puts garbage.
+var waste []byte
 
 // released is what the heap has given back to the system, in bytes.
 func released() int {
