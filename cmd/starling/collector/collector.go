@@ -24,7 +24,7 @@ import (
 // with it the tables of its store.
 const (
 	freeGarbage  = 24 << 20         // bytes that garbage may take while there is little
-	briefGarbage = 96 << 20        // the same of a process that only reckons, and ends
+	briefGarbage = 96 << 20         // the same of a process that only reckons, and ends
 	leastHeap    = 4 << 20          // bytes that Go's share is of, if less is alive
 	leastShare   = 20               // percent of what is alive that garbage may always take
 	quiet        = 10 * time.Second // without a collection, until memory is given back
