@@ -137,7 +137,7 @@ func (d dialect) split(text string) []piece {
 	name, from, margin, marks := "", -1, 0, -1
 	end := func(i int) {
 		if from >= 0 {
-			list = append(list, piece{name, lines[from:i]})
+			list = append(list, piece{name, own(lines[from:i], margin)})
 		}
 		from = -1
 	}
@@ -170,6 +170,19 @@ func (d dialect) split(text string) []piece {
 	}
 	end(len(lines))
 	return list
+}
+
+// own leaves out the lines at the end that close what is around a test that is indented by margin:
+// a group or a class, whose last test would be another one when one is added behind it.
+func own(lines []line, margin int) []line {
+	for n := len(lines); n > 1; n-- {
+		last := lines[n-1]
+		closer := last.plain == "end" || strings.Trim(last.plain, "})];, ") == ""
+		if last.depth >= margin || last.depth >= 0 && !closer {
+			return lines[:n]
+		}
+	}
+	return lines[:1]
 }
 
 func (d dialect) anyTest(marks []line) bool {

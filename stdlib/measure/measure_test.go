@@ -52,7 +52,9 @@ func TestRealReports(t *testing.T) {
 			`"tests.test_calc.TestCalc.test_sub" "tests.test_calc.TestCalc.test_xpass" "tests.test_calc.TestSetup.setUpClass" "unittest.loader._FailedTest.tests.test_bad"] ` +
 			`skipped ["tests.test_calc.TestCalc.test_skip" "tests.test_calc.TestCalc.test_xfail"]`},
 		{"unittest", "unittest_ok.txt", `passed ["tests.test_calc.TestCalc.test_ok"] failed [] skipped []`},
-		{"tap", "node.tap", `passed ["adds # up" "group > inner" "only"] failed ["fails" "group" "group > bad"] skipped ["skipped" "todo"]`},
+		{"tap", "node.tap", `passed ["adds # up" "group > inner" "only"] failed ["fails" "group > bad"] skipped ["skipped" "todo"]`},
+		{"tap", "node_groups.tap", `passed ["adds in calc" "calc > adds" "deep > deeper > adds" "own > adds" "own#2" "parent > adds" "up" "up > adds"] failed ["broken (suite)" "calc > clamps" "hooked > never" "own" ` +
+			`"own > clamps" "parent > clamps"] skipped ["later (suite)"]`},
 		{"junit", "node.xml", `passed ["adds # up" "group > inner" "only"] failed ["fails" "group > bad"] skipped ["skipped" "todo"]`},
 		{"spec", "node18.spec", specOf()},
 		{"spec", "node24.spec", specOf("test/c.test.mjs")},
@@ -392,6 +394,17 @@ func TestCases(t *testing.T) {
 		}[file]
 		if got := fmt.Sprintf("%q", measure.Cases(file, text)[0].Literals); got != want {
 			t.Errorf("%s: got literals %s, want %s", file, got, want)
+		}
+	}
+	// What is added behind the last test of a group or a class leaves it as it was.
+	for file, parts := range map[string][3]string{
+		"a.test.js":  {"describe('g', () => {\n  it('b', () => {\n    assert(f());\n  });\n", "  it('c', () => {});\n", "});\n"},
+		"ATest.java": {"class A {\n  @Test\n  void b() {\n    assertEquals(1, f());\n  }\n", "\n  @Test\n  void c() {\n  }\n", "}\n"},
+		"a_spec.rb":  {"describe A do\n  it 'b' do\n    expect(f).to eq(1)\n  end\n", "  it 'c' do\n  end\n", "end\n"},
+	} {
+		alone, with := measure.Cases(file, parts[0]+parts[2]), measure.Cases(file, parts[0]+parts[1]+parts[2])
+		if len(alone) != 1 || len(with) != 2 || alone[0].Digest != with[0].Digest || alone[0].Assertions != 1 {
+			t.Errorf("%s: got %v and %v, want the same test", file, alone, with)
 		}
 	}
 	digest := func(text string) string { return measure.Cases("a_test.go", text)[0].Digest }

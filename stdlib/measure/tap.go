@@ -2,6 +2,7 @@ package measure
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -33,7 +34,8 @@ type tapPoints struct {
 // tapRun reads line by line. Points of a subtest come before the point that names it.
 type tapRun struct {
 	levels []*tapLevel
-	block  int // the indentation of a YAML block that is passed over, -1 for none
+	block  int  // the indentation of a YAML block that is passed over, -1 for none
+	group  bool // whether the block has said already that its point is that of a group
 	bytes  int
 	cover  []float64
 	tape   bool   // comments name tests
@@ -76,13 +78,10 @@ func (r *tapRun) take(line string) error {
 	rest := strings.TrimLeft(line, " ")
 	indent := len(line) - len(rest)
 	if r.block >= 0 {
-		if rest == "..." && indent == r.block {
-			r.block = -1
-		}
-		return nil
+		return r.inBlock(indent, rest)
 	}
 	if rest == "---" && indent%4 == 2 {
-		r.block = indent
+		r.block, r.group = indent, false
 		return nil
 	}
 	if m := tapCoverage().FindStringSubmatch(line); m != nil {
@@ -100,6 +99,43 @@ func (r *tapRun) take(line string) error {
 		return r.name(tidy(name))
 	}
 	return r.point(indent/4, rest)
+}
+
+// inBlock takes a line of a YAML block, of which what node says of groups counts.
+func (r *tapRun) inBlock(indent int, line string) error {
+	switch {
+	case indent != r.block:
+	case line == "...":
+		r.block = -1
+	case !r.group && (line == "type: 'suite'" || line == "failureType: 'subtestsFailed'"):
+		r.group = true
+		r.regroup((r.block-2)/4, line[0] == 't')
+	}
+	return nil
+}
+
+// regroup takes the point that came last at a depth for that of a group, which is no result of its
+// own: a suite has none, and a test that only its subtests have fail has theirs. A suite that fails
+// by itself, or is left out, stands for tests that could not be run.
+func (r *tapRun) regroup(depth int, suite bool) {
+	if depth >= len(r.levels) || len(r.levels[depth].points) == 0 {
+		return
+	}
+	l := r.levels[depth]
+	at := len(l.points) - 1
+	group, inside := l.points[at], false
+	for _, p := range slices.Backward(l.points[:at]) {
+		if !strings.HasPrefix(p.id, group.id+" > ") {
+			break
+		}
+		inside = inside || p.o == failed
+	}
+	switch {
+	case inside, suite && group.o == passed:
+		l.points = l.points[:at]
+	case suite:
+		l.points[at].id += " (suite)"
+	}
 }
 
 // name takes what tape calls the test whose assertions follow. Of one that it leaves out this is
