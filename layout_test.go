@@ -161,6 +161,7 @@ var arrows = []arrow{
 	{"cmd/starling/coverage", "lang/compile cmd/starling/suite"},
 	{"cmd/starling/timetable", "cmd/starling/table lang/contract lang/effect runtime"},
 	{"cmd/starling", "cmd/starling/cli"},
+	{"cmd/release", ""},
 	{"cmd/starling/cli",
 		"cmd/starling/telemetry runtime/metrics " +
 			"lang lang/check lang/contract lang/diagnostic lang/doc lang/effect " +
