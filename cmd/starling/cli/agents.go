@@ -163,7 +163,7 @@ func (v *agentsVerb) printAgents(agents []agentView) error {
 			t.Row(a.Name, b.Name, b.What, cmp.Or(b.Lacks, "ready"))
 		}
 	}
-	return t.Write(v.stdout.Raw())
+	return t.Write(v.stdout)
 }
 
 func (v *agentsVerb) printAgent(a agentView) {

@@ -62,7 +62,7 @@ func (v *artifactsVerb) artifacts(ctx context.Context, address, step, out string
 		for _, a := range found {
 			t.Row(progress.Name(a.Step), a.Name, a.Size, a.Hash)
 		}
-		return t.Write(v.stdout.Raw())
+		return t.Write(v.stdout)
 	})
 }
 

@@ -113,5 +113,5 @@ func (v *decisionsVerb) decisions(ctx context.Context, q decisionQuery) error {
 		return nil
 	}
 	defer v.more(listed.Next)
-	return listing.Decisions(v.paper(), listed.List).Write(v.stdout.Raw())
+	return listing.Decisions(v.paper(), listed.List).Write(v.stdout)
 }

@@ -105,7 +105,7 @@ func (v *defineVerb) defined(ctx context.Context, name string) error {
 	for _, d := range list {
 		t.Row(d.Address(), p.Time(d.At), d.By, d.Script, d.Program[:min(len(d.Program), shownHash)])
 	}
-	return t.Write(v.stdout.Raw())
+	return t.Write(v.stdout)
 }
 
 // prepareDefined makes the request of a run of a definition, which is in the store.

@@ -44,6 +44,8 @@ func TestTerminalTables(t *testing.T) {
 		{"ps -a", `^[a-z0-9]{12} +suspended +- +\d+s ago +ask\.star +1 gate$`},
 		{"inbox --no-tui", `^[a-z0-9]+/ship +\d+s ago +for anybody +a long topic .*…$`},
 		{"logs @last --step t", `^\d\d:\d\d:\d\d  parallel/日本/t  exit 3`},
+		{"config get", `^pager +less +default$`},
+		{"schedule add slow ask.star --every 36h -i topic=x", `^slow +slow +every 36h +\S`},
 	} {
 		s := openScreenOf(t, dir, pty.Winsize{Rows: 40, Cols: 70}, []string{"PAGER="}, strings.Fields(test.args)...)
 		s.end()
@@ -54,6 +56,23 @@ func TestTerminalTables(t *testing.T) {
 		}
 		if !strings.Contains(text, "\x1b[") {
 			t.Errorf("%s: no colour says a state: %q", test.args, text)
+		}
+	}
+}
+
+// TestTerminalDoc: what is written about names and keys is broken between words, examples are not.
+func TestTerminalDoc(t *testing.T) {
+	for name, want := range map[string]string{
+		"agent":         "  files         list or tuple            Images, PDFs and texts to look at:\n                                         paths of the workspace,",
+		"starling.toml": "\n  machine.steps\n      takes    int, from 1000\n      default  1e9\n      what a script may compute",
+		"contracts":     "```contract\ntype Severity",
+		"http":          "\n  http.request  Send a request of any method.\n",
+	} {
+		s := openScreenOf(t, t.TempDir(), pty.Winsize{Rows: 40, Cols: 80}, []string{"PAGER="}, "doc", name)
+		s.end()
+		page := strings.ReplaceAll(s.all.String(), "\r", "")
+		if !strings.Contains(page, want) {
+			t.Errorf("%s: want %q in\n%s", name, want, page)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (v *inboxVerb) listGates(gates []runtime.Gate) error {
 		return nil
 	}
 	defer v.notice("%s asks about them one after another; inbox --full shows what they are about", v.command("review"))
-	return listing.Gates(p, gates).Write(v.stdout.Raw())
+	return listing.Gates(p, gates).Write(v.stdout)
 }
 
 // openGates opens the store one way and lists the open gates that a filter means. Whoever gets a

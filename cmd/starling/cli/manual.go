@@ -47,7 +47,7 @@ for words. --man writes the manual of the commands for man.`,
 				return v.docFile(args[0])
 			}
 			if page, ok := v.page(strings.Join(args, "")); ok {
-				v.print("%s", strings.TrimSpace(page))
+				v.print("%s", v.paper().Fit(strings.TrimSpace(page)))
 				return nil
 			}
 			entries := doc.Of(c.environmentOf(suite.Suffix))
@@ -93,7 +93,7 @@ func (v *manualVerb) pages(cmd *cobra.Command, args []string) (done bool, _ erro
 
 // page is a text as a whole, of those that are no name.
 func (v *manualVerb) page(name string) (string, bool) {
-	if page, ok := manual.Page(name); ok {
+	if page, ok := manual.Page(name, v.paper().Width); ok {
 		return page, true
 	}
 	if name == "lang/spec.md" {
@@ -127,11 +127,11 @@ func (v *manualVerb) doc(entries []doc.Entry, name string) error {
 		if i > 0 {
 			v.print("")
 		}
-		manual.Entry(v.stdout, e)
+		manual.Entry(v.stdout, v.paper().Fit, e)
 	}
 	if len(members) > 0 {
 		v.print("")
-		manual.Rows(v.stdout, members)
+		manual.Rows(v.stdout, v.paper().Fit, members)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (v *manualVerb) docFile(script string) error {
 		if i > 0 {
 			v.print("")
 		}
-		manual.Entry(v.stdout, e)
+		manual.Entry(v.stdout, v.paper().Fit, e)
 	}
 	return nil
 }
@@ -175,6 +175,6 @@ func (v *manualVerb) docList(entries []doc.Entry) error {
 	if v.json {
 		return v.answerJSON(docDocument{runtime.Schema, entries})
 	}
-	manual.List(v.stdout, entries)
+	manual.List(v.stdout, v.paper().Fit, entries)
 	return nil
 }

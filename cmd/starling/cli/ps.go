@@ -117,7 +117,7 @@ func (v *psVerb) ps(ctx context.Context, q selection) error {
 		return v.answerJSON(summariesDocument{runtime.Schema, listed.List, listed.Next})
 	}
 	defer v.more(listed.Next)
-	return listing.Runs(v.paper(), listed.List).Write(v.stdout.Raw())
+	return listing.Runs(v.paper(), listed.List).Write(v.stdout)
 }
 
 // selected opens the store to look, for the runs of a selection.

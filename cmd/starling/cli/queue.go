@@ -79,7 +79,7 @@ func (v *queueVerb) listQueues(ctx context.Context) error {
 	for _, q := range list.Queues {
 		t.Row(q.Queue, q.Waiting, q.Held, q.Parked, strings.Join(q.Holders, " "))
 	}
-	return t.Write(v.stdout.Raw())
+	return t.Write(v.stdout)
 }
 
 // itemsDocument is what queue show prints.
@@ -125,7 +125,7 @@ func (v *queueVerb) printItems(items []runtime.Item) error {
 	for _, it := range items {
 		t.Row(strconv.FormatUint(it.Item, 10), it.Status, p.Time(it.At), clip(strings.Join(strings.Fields(it.Key), " ")), clip(string(it.Value)), itemNotes(p, it))
 	}
-	return t.Write(v.stdout.Raw())
+	return t.Write(v.stdout)
 }
 
 // itemNotes says who has to do with an item.

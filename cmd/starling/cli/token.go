@@ -109,7 +109,7 @@ func tokenListCommand(c *call) *cobra.Command {
 				for _, t := range list {
 					rows.Row(t.Name, p.Time(t.At), t.By, strings.Join(t.Can, ","))
 				}
-				return rows.Write(c.stdout.Raw())
+				return rows.Write(c.stdout)
 			})
 		},
 	}

@@ -127,7 +127,7 @@ func (v *toolsVerb) listTools(ctx context.Context, args []string) error {
 		first, _, _ := strings.Cut(t.Description, "\n")
 		rows.Row(args[0]+"."+t.Name, first)
 	}
-	if err := rows.Write(v.stdout.Raw()); err != nil || v.quiet {
+	if err := rows.Write(v.stdout); err != nil || v.quiet {
 		return err
 	}
 	v.print("definitions = %q", hash)
@@ -142,7 +142,7 @@ func (c *toolsVerb) printServers(views []serverView) error {
 	for _, v := range views {
 		rows.Row(v.Name, v.Is, cmp.Or(v.Lacks, "ready"))
 	}
-	return rows.Write(c.stdout.Raw())
+	return rows.Write(c.stdout)
 }
 
 // openTool starts a server for an attempt that belongs to no run.

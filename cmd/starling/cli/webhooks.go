@@ -19,7 +19,7 @@ func webhooksCommand(c *call) *cobra.Command {
 		Args:    unknownVerb,
 		RunE:    showHelp,
 	}
-	cmd.AddCommand(webhook.Commands(webhook.Terminal{Receiver: c.receiver(nil), In: c.stdin, Out: c.stdout.Raw(), Paper: c.paper,
+	cmd.AddCommand(webhook.Commands(webhook.Terminal{Receiver: c.receiver(nil), In: c.stdin, Out: c.stdout, Paper: c.paper,
 		Answer: c.wanted, Flags: c.jsonFlag, Operands: operands, Open: func(ctx context.Context) (*tool.Desk, func(), error) {
 			s, err := c.door().Detach(ctx)
 			if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"regexp"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/place"
+	"starling/cmd/starling/plain"
 	"starling/cmd/starling/sources"
 	"starling/cmd/starling/table"
 	"starling/lang/diagnostic"
@@ -27,7 +27,7 @@ type Host struct {
 	Place    func(context.Context) (*place.Place, error)
 	Flags    func() Flags
 	Getenv   func(string) (string, bool)
-	Out      io.Writer
+	Out      plain.Output
 	Paper    func() table.Paper
 	Answer   func(any) (wanted bool, _ error) // prints a document instead, if that is wanted
 	JSON     func(*cobra.Command)             // adds the flags of documents

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"starling/lang/check"
 	"starling/lang/contract"
@@ -17,19 +18,42 @@ import (
 )
 
 // Page is what there is to say of something that is no name of the language, as a whole: of
-// starling.toml, or of the language of contracts.
-func Page(name string) (text string, ok bool) {
+// starling.toml, or of the language of contracts. Where a terminal of so many columns is too narrow
+// for the table of keys, each key is a paragraph; 0 is no terminal.
+func Page(name string, width int) (text string, ok bool) {
 	switch name {
 	case "starling.toml":
-		return project.Reference(), true
+		if table := project.Reference(); width == 0 || widest(table) <= width {
+			return table, true
+		}
+		return keys(), true
 	case "contracts":
 		return contract.Page, true
 	}
 	return "", false
 }
 
-// Entry writes the page of one name.
-func Entry(out io.Writer, e doc.Entry) {
+func widest(text string) (most int) {
+	for line := range strings.SplitSeq(text, "\n") {
+		most = max(most, utf8.RuneCountInString(line))
+	}
+	return most
+}
+
+// keys are an example of a project file, and every key with what it takes and means.
+func keys() string {
+	example, _, _ := strings.Cut(project.Reference(), "\n\n")
+	b := strings.Builder{}
+	b.WriteString("```toml\n" + example + "\n```\n\nThese are all the keys; any other is an error.\n")
+	for _, k := range project.Keys() {
+		fmt.Fprintf(&b, "\n  %s\n      takes    %s\n      default  %s\n      %s\n", k.Path, k.Takes, k.Default, k.Doc)
+	}
+	return b.String()
+}
+
+// Entry writes the page of one name. All but its example, which is copied, goes through fit.
+func Entry(to io.Writer, fit func(page string) string, e doc.Entry) {
+	out := &strings.Builder{}
 	head := cmp.Or(e.Signature, e.Kind+" "+e.Name)
 	if e.Class != "" {
 		head += "    " + e.Kind + ", " + e.Class
@@ -49,10 +73,11 @@ func Entry(out io.Writer, e doc.Entry) {
 		}
 		w.Flush()
 	}
+	io.WriteString(to, fit(out.String()))
 	if e.Example != "" {
-		fmt.Fprintln(out)
+		fmt.Fprintln(to)
 		for line := range strings.Lines(e.Example) {
-			fmt.Fprintf(out, "    %s\n", strings.TrimRight(line, "\n"))
+			fmt.Fprintf(to, "    %s\n", strings.TrimRight(line, "\n"))
 		}
 	}
 }
@@ -66,7 +91,7 @@ func taken(p doc.Param) string {
 }
 
 // List writes every name with its first sentence, by kind.
-func List(out io.Writer, entries []doc.Entry) {
+func List(out io.Writer, fit func(page string) string, entries []doc.Entry) {
 	for i, kind := range doc.Kinds() {
 		var rows []doc.Entry
 		for _, e := range entries {
@@ -78,17 +103,19 @@ func List(out io.Writer, entries []doc.Entry) {
 			fmt.Fprintln(out)
 		}
 		fmt.Fprintln(out, kind)
-		Rows(out, rows)
+		Rows(out, fit, rows)
 	}
 }
 
 // Rows writes names with their first sentences.
-func Rows(out io.Writer, rows []doc.Entry) {
+func Rows(to io.Writer, fit func(page string) string, rows []doc.Entry) {
+	out := &strings.Builder{}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, e := range rows {
 		fmt.Fprintf(w, "  %s\t%s\n", e.Name, e.Summary)
 	}
 	w.Flush()
+	io.WriteString(to, fit(out.String()))
 }
 
 // Findings are the rules that a kind of finding names, all of them for "all", none where there is

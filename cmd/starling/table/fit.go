@@ -11,45 +11,51 @@ const (
 	flowing   = 80  // columns of a line that goes on in the next one, rather than ends
 )
 
-// Fit breaks lines of a page of help between words, so that they fit a terminal: what goes on
-// stands below the text of its column. The lines of examples stay whole, for they are copied.
+// Fit breaks lines of a page of help or of Markdown between words, so that they fit a terminal:
+// what goes on stands below the text of its column. The lines of examples and code stay whole, for
+// they are copied, and so do the rows of tables.
 func (p Paper) Fit(page string) string {
 	if p.Width < narrowest {
 		return page
 	}
+	width := min(p.Width, longest)
 	var out strings.Builder
-	example := false
-	for _, line := range flow(strings.Split(page, "\n")) {
-		example = line == "Examples:" || example && line != ""
-		if width := min(p.Width, longest); utf8.RuneCountInString(line) > width && !example {
-			line = broken(line, width)
+	for _, l := range flow(strings.Split(page, "\n")) {
+		if !l.whole && utf8.RuneCountInString(l.text) > width {
+			l.text = broken(l.text, width)
 		}
-		out.WriteString(line + "\n")
+		out.WriteString(l.text + "\n")
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
+type line struct {
+	text  string
+	whole bool // stays as it is
+}
+
 // flow joins the lines of a paragraph, which were broken for whoever reads the source.
-func flow(lines []string) (whole []string) {
-	goesOn := false
-	for _, line := range lines {
-		begins := line == "" || strings.HasPrefix(line, " ")
+func flow(texts []string) (lines []line) {
+	example, fenced, goesOn := false, false, false
+	for _, text := range texts {
+		example = text == "Examples:" || example && text != ""
+		fence := strings.HasPrefix(text, "```")
+		fenced = fenced != fence
+		l := line{text, example || fenced || fence || strings.HasPrefix(text, "|")}
+		begins := l.whole || text == "" || strings.ContainsRune(" #-", rune(text[0]))
 		if goesOn && !begins {
-			whole[len(whole)-1] += " " + line
+			lines[len(lines)-1].text += " " + text
 		} else {
-			whole = append(whole, line)
+			lines = append(lines, l)
 		}
-		goesOn = !begins && utf8.RuneCountInString(line) >= flowing
+		goesOn = !l.whole && !strings.HasPrefix(text, " ") && utf8.RuneCountInString(text) >= flowing
 	}
-	return whole
+	return lines
 }
 
 // broken is a line in several.
 func broken(line string, width int) string {
-	hang := column(line)
-	if hang > width/2 {
-		hang = indent(line)
-	}
+	hang := column(line, width*3/5)
 	var out strings.Builder
 	at := hang // column
 	out.WriteString(line[:hang])
@@ -71,12 +77,23 @@ func broken(line string, width int) string {
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// column is where the text begins that is broken: behind a first column, or where the line does.
-func column(line string) int {
-	from := indent(line)
-	gap := strings.Index(line[from:], "  ")
-	if from == 0 || gap < 0 {
-		return from
+// column is where the text begins that is broken: behind the last column that ends before most, or
+// where the line does. An item of a list goes on below its text.
+func column(line string, most int) int {
+	if strings.HasPrefix(line, "- ") {
+		return len("- ")
 	}
-	return from + gap + indent(line[from+gap:])
+	at := indent(line)
+	for from := at; at > 0; {
+		gap := strings.Index(line[from:], "  ")
+		if gap < 0 {
+			break
+		}
+		from += gap + indent(line[from+gap:])
+		if from > most {
+			break
+		}
+		at = from
+	}
+	return at
 }

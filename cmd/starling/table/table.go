@@ -54,9 +54,10 @@ func (t *Table) Row(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// Write writes the rows. The writer must take escape sequences as they are; what the cells say has
-// none.
-func (t *Table) Write(w io.Writer) error {
+// Write writes the rows. It takes the output whose other texts are made plain, and goes past that:
+// colours are escape sequences, and what the cells say has none.
+func (t *Table) Write(out plain.Output) error {
+	w := out.Raw()
 	if t.paper.Terminal() || t.paper.Quiet {
 		_, err := io.WriteString(w, strings.Join(append(t.Lines(), ""), "\n"))
 		return err

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/mattn/go-runewidth"
+
+	"starling/cmd/starling/plain"
 )
 
 func someRows(p Paper) *Table {
@@ -21,7 +23,7 @@ func now() time.Time { return time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC) }
 
 func TestTable(t *testing.T) {
 	var b bytes.Buffer
-	if err := someRows(Paper{}).Write(&b); err != nil {
+	if err := someRows(Paper{}).Write(plain.Output{To: &b}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "k3jc0x7c0x1y  completed  2026-11-24T11:58:30Z  \n"; !strings.Contains(b.String(), want) || strings.Contains(b.String(), "\x1b") {
@@ -33,7 +35,7 @@ k3jc0x7c0x1y  completed  1m ago
 0123456789ab  suspended  Nov 23 10:00  日本語 a note �[2Jth…
 `
 	b.Reset()
-	if err := someRows(p).Write(&b); err != nil || b.String() != want {
+	if err := someRows(p).Write(plain.Output{To: &b}); err != nil || b.String() != want {
 		t.Errorf("%v: got\n%swant\n%s", err, b.String(), want)
 	}
 }
@@ -43,7 +45,7 @@ func TestTableQuiet(t *testing.T) {
 	for _, p := range []Paper{{Quiet: true}, {Quiet: true, Width: 5, Colours: true, Now: now(), Zone: time.UTC}} {
 		for column, want := range []string{"k3jc0x7c0x1y\n0123456789ab\n", "completed\nsuspended\n"} {
 			var b bytes.Buffer
-			if err := someRows(p).NamedBy(column).Write(&b); err != nil || b.String() != want {
+			if err := someRows(p).NamedBy(column).Write(plain.Output{To: &b}); err != nil || b.String() != want {
 				t.Errorf("%v: got %q, want %q", err, b.String(), want)
 			}
 		}

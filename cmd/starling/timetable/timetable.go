@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"starling/cmd/starling/plain"
 	"starling/cmd/starling/table"
 	"starling/lang/contract"
 	"starling/lang/effect"
@@ -73,10 +74,25 @@ func ParseTime(flag, text string) (time.Time, error) {
 func times(s *runtime.Schedule) string {
 	text := s.Cron
 	if s.Every > 0 {
-		text = "every " + s.Every.String()
+		text = "every " + length(s.Every)
 	}
 	if s.Zone != "" {
 		text += " " + s.Zone
+	}
+	return text
+}
+
+// length is a duration as flags write it, without units of which there are none.
+func length(d time.Duration) string {
+	if d%(24*time.Hour) == 0 {
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	}
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
 }
@@ -108,7 +124,7 @@ func last(s *runtime.Schedule) string {
 }
 
 // List prints a row for each schedule.
-func List(out io.Writer, p table.Paper, list []runtime.Schedule) error {
+func List(out plain.Output, p table.Paper, list []runtime.Schedule) error {
 	t := table.New(p, "SCHEDULE", "SCRIPT", "TIMES", "NEXT", "LAST")
 	for i := range list {
 		s := &list[i]
@@ -125,7 +141,7 @@ func Show(out io.Writer, p table.Paper, s *runtime.Schedule) error {
 	row("script", "%s", s.Script)
 	row("times", "%s", times(s))
 	if s.Jitter > 0 {
-		row("jitter", "less than %s", s.Jitter)
+		row("jitter", "less than %s", length(s.Jitter))
 	}
 	if len(s.Inputs) > 0 {
 		row("inputs", "%s", s.Inputs)
@@ -142,7 +158,7 @@ func Show(out io.Writer, p table.Paper, s *runtime.Schedule) error {
 	if s.Last != nil {
 		row("last", "for %s: %s", p.Time(s.Last.For), last(s))
 	}
-	row("next", "%s", next(table.Paper{}, s))
+	row("next", "%s", next(p, s))
 	for _, t := range s.Next[min(1, len(s.Next)):] {
 		if !s.Paused {
 			row("", "%s", p.Time(t))

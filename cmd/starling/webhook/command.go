@@ -15,6 +15,7 @@ import (
 	"github.com/itchyny/gojq"
 	"github.com/spf13/cobra"
 
+	"starling/cmd/starling/plain"
 	"starling/cmd/starling/table"
 	"starling/lang/effect"
 	"starling/runtime"
@@ -28,7 +29,7 @@ import (
 type Terminal struct {
 	Receiver
 	In       io.Reader
-	Out      io.Writer
+	Out      plain.Output
 	Paper    func() table.Paper
 	Answer   func(any) (wanted bool, _ error) // prints a document instead, if that is wanted
 	Flags    func(*cobra.Command)             // adds those of documents
