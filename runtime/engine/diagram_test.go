@@ -21,7 +21,7 @@ func TestDiagram(t *testing.T) {
 	r := &runtime.Run{Script: `a "b" <c>#1.star`, Status: runtime.Suspended}
 	got := query.Diagram(r, &runtime.StepPage{Steps: []runtime.Step{
 		step("plan", "agent", "plan", "ok", 1, 1500*time.Millisecond),
-		step("parallel/a/build", "agent", "claude", "error", 3, 2*time.Second),
+		step("parallel/%E8%AA%9E%20a/build", "agent", "claude", "error", 3, 2*time.Second),
 		step("parallel/b/parallel/0/x", "sh", "", "withdrawn", 0, time.Second),
 		step("parallel/b/parallel/1/x", "sh", "", "running", 1, 0),
 		step("parallel#2/a/child", "run", "", "ok", 0, time.Minute),
@@ -33,7 +33,7 @@ func TestDiagram(t *testing.T) {
   n0["plan<br/>ok, 1.5s"]:::done
   start --> n0
   subgraph n1["parallel"]
-    subgraph n2["a"]
+    subgraph n2["語 a"]
       n3["build<br/>claude<br/>error, 3 attempts, 2s"]:::bad
     end
     subgraph n4["b"]

@@ -89,7 +89,7 @@ func (d *diagram) node(n Node, indent string) (id string) {
 		d.line("%s%s%s:::%s", indent, id, shape(n.Step), Colour(n.Step.Status))
 		return id
 	}
-	words := []string{n.Branch.Name}
+	words := []string{Name(n.Branch.Name)}
 	if n.Branch.Failed != nil {
 		words = append(words, n.Branch.Why())
 	}
@@ -109,7 +109,7 @@ func (d *diagram) node(n Node, indent string) (id string) {
 // shape is a step in brackets that tell what it is: gates are hexagons, child runs have double
 // sides.
 func shape(s *runtime.Step) string {
-	words := []string{s.Step[strings.LastIndexByte(s.Step, '/')+1:]}
+	words := []string{Name(s.Step[strings.LastIndexByte(s.Step, '/')+1:])}
 	if name, _, _ := strings.Cut(words[0], "#"); s.Agent != "" && s.Agent != name {
 		words = append(words, s.Agent)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"starling/cmd/starling/connect"
-	"starling/cmd/starling/progress"
 	"starling/cmd/starling/table"
 	"starling/runtime"
 	"starling/runtime/query"
@@ -48,7 +47,7 @@ type artifactsDocument struct {
 
 func (v *artifactsVerb) artifacts(ctx context.Context, address, step, out string) error {
 	return v.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
-		found, err := query.Artifacts(ctx, s, r.ID, progress.Address(step))
+		found, err := query.Artifacts(ctx, s, r.ID, query.Address(step))
 		if err == nil && out != "" {
 			err = writeArtifacts(ctx, s, found, out)
 		}
@@ -60,7 +59,7 @@ func (v *artifactsVerb) artifacts(ctx context.Context, address, step, out string
 		}
 		t := table.New(v.paper(), "STEP", "NAME", "BYTES", "SHA-256").NamedBy(1)
 		for _, a := range found {
-			t.Row(progress.Name(a.Step), a.Name, a.Size, a.Hash)
+			t.Row(query.Name(a.Step), a.Name, a.Size, a.Hash)
 		}
 		return t.Write(v.stdout)
 	})

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"starling/cmd/starling/progress"
 	"starling/runtime"
 	"starling/runtime/query"
 )
@@ -53,7 +52,7 @@ func cutStep(address string) (run, step string) {
 	if last {
 		run = "@" + run
 	}
-	return run, progress.Address(step)
+	return run, query.Address(step)
 }
 
 func (c *call) intervene(ctx context.Context, kind runtime.SignalKind, address string, v *interveneVerb) error {

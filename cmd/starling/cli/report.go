@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"starling/cmd/starling/connect"
-	"starling/cmd/starling/progress"
 	"starling/runtime"
+	"starling/runtime/query"
 )
 
 // document is a run as run, resume and wait print it: without what show adds.
@@ -164,7 +164,7 @@ func (c *call) sending(run string, a runtime.Await) string {
 
 // gateLine describes an open gate: who is asked, until when, what.
 func gateLine(g runtime.Gate) string {
-	line := progress.Name(g.Gate)
+	line := query.Name(g.Gate)
 	if g.Target != "" {
 		line += " for " + g.Target
 	}

@@ -12,6 +12,7 @@ import (
 	"starling/cmd/starling/stay"
 	"starling/lang/check"
 	"starling/runtime"
+	"starling/runtime/query"
 )
 
 // rerunVerb makes a run of another, or moves one to another program.
@@ -75,9 +76,9 @@ func (v *rerunVerb) request(run string) (runtime.ForkRequest, error) {
 			given++
 		}
 	}
-	r := runtime.ForkRequest{Key: requestKey(v.key), Kind: runtime.LineageRerun, Run: run, Step: progress.Address(v.from), Set: v.set, AcceptDrift: v.drift}
+	r := runtime.ForkRequest{Key: requestKey(v.key), Kind: runtime.LineageRerun, Run: run, Step: query.Address(v.from), Set: v.set, AcceptDrift: v.drift}
 	if v.only != "" {
-		r.Kind, r.Step = runtime.LineageOnly, progress.Address(v.only)
+		r.Kind, r.Step = runtime.LineageOnly, query.Address(v.only)
 	}
 	switch {
 	case given != 1:

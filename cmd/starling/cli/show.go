@@ -10,9 +10,9 @@ import (
 
 	"starling/cmd/starling/connect"
 	"starling/cmd/starling/listing"
-	"starling/cmd/starling/progress"
 	"starling/cmd/starling/stay"
 	"starling/runtime"
+	"starling/runtime/query"
 )
 
 // showVerb is a call of the verb show.
@@ -147,7 +147,7 @@ func (v *showVerb) showHead(r *runtime.Run) {
 // showDecisions says how the gates of a run were decided.
 func (v *showVerb) showDecisions(list []runtime.Decided) {
 	for _, d := range list {
-		line := fmt.Sprintf("  decided  %s: %s by %s", progress.Name(d.Gate), cmp.Or(d.Choice, "answered"), d.By)
+		line := fmt.Sprintf("  decided  %s: %s by %s", query.Name(d.Gate), cmp.Or(d.Choice, "answered"), d.By)
 		if d.Through != "" {
 			line += ", answered by " + d.Through
 		}

@@ -115,7 +115,7 @@ func (v *signalVerb) signalRequest(address string) (runtime.Signal, error) {
 	sig := runtime.Signal{Key: requestKey(v.key), Kind: runtime.SignalAnswer, Choice: v.choice, Reason: v.reason, As: v.as, Override: v.override, Name: v.message}
 	var found bool
 	sig.Run, sig.Gate, found = strings.Cut(address, "/")
-	sig.Gate = progress.Address(sig.Gate)
+	sig.Gate = query.Address(sig.Gate)
 	if v.message != "" {
 		sig.Kind = runtime.SignalMessage
 		found = !found

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"starling/cmd/starling/progress"
 	"starling/runtime"
 	"starling/runtime/query"
 )
@@ -64,7 +63,7 @@ func ofBranch(b *query.Branch) (nodes []*Node) {
 			if n.Branch.Fans {
 				kind = "parallel"
 			}
-			box := &Node{Kind: kind, Name: progress.Name(n.Branch.Name), Note: n.Branch.Why(), Fans: n.Branch.Fans, Nodes: ofBranch(n.Branch)}
+			box := &Node{Kind: kind, Name: query.Name(n.Branch.Name), Note: n.Branch.Why(), Fans: n.Branch.Fans, Nodes: ofBranch(n.Branch)}
 			if box.Note != "" {
 				box.State = "error"
 			}
@@ -77,7 +76,7 @@ func ofBranch(b *query.Branch) (nodes []*Node) {
 }
 
 func ofStep(s *runtime.Step) *Node {
-	name := progress.Name(s.Step[strings.LastIndexByte(s.Step, '/')+1:])
+	name := query.Name(s.Step[strings.LastIndexByte(s.Step, '/')+1:])
 	n := &Node{Kind: s.Kind, Name: name, State: s.Stands()}
 	if bare, _, _ := strings.Cut(name, "#"); s.Agent != "" && s.Agent != bare {
 		n.Note = s.Agent

@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"starling/cmd/starling/progress"
+	"starling/runtime/query"
 )
 
 // frame is what the screen has room for: a row of sections, the list, what the gate is about beside
@@ -212,7 +212,7 @@ func (v *view) listRow(it *item, here bool, width int) string {
 	if width < 50 {
 		age = ""
 	}
-	name := pad(cutLeft(oneLine(progress.Name(g.Gate)), nameWide), nameWide)
+	name := pad(cutLeft(oneLine(query.Name(g.Gate)), nameWide), nameWide)
 	row := []span{{cursor + mark + " ", yellow}, {name, bold}, {"  ", usual}, {pad(text, width-nameWide-5-len(age)), s}, {age, dim}}
 	if !here {
 		return fit(width, row...)

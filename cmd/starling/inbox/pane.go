@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"starling/cmd/starling/progress"
 	"starling/runtime"
+	"starling/runtime/query"
 )
 
 // page is what a gate is about, laid out for a width.
@@ -81,7 +81,7 @@ func (v *view) scrolled(rows []string, width, height int) []string {
 
 // head is the name of a gate, whom it asks and since when, and what.
 func (v *view) head(g *runtime.Gate, width int) (rows []string) {
-	rows = append(rows, fit(width, span{oneLine(progress.Name(g.Address)), bold}))
+	rows = append(rows, fit(width, span{oneLine(query.Name(g.Address)), bold}))
 	who := "for anybody"
 	if g.Target != "" {
 		who = "for " + g.Target

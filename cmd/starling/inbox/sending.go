@@ -7,8 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"starling/cmd/starling/progress"
 	"starling/runtime"
+	"starling/runtime/query"
 )
 
 // sending is an answer on its way. Until it is sent it can be taken back.
@@ -105,10 +105,10 @@ func (v *view) settle(m sent) tea.Cmd {
 	}
 	v.forget(g)
 	if len(m.receipt.Decision) == 0 {
-		v.tell(green, progress.Name(g.Address)+": accepted; it is decided when more have chosen the same")
+		v.tell(green, query.Name(g.Address)+": accepted; it is decided when more have chosen the same")
 		return nil
 	}
-	v.tell(green, "accepted "+progress.Name(g.Address)+said(m.sending.signal.Choice))
+	v.tell(green, "accepted "+query.Name(g.Address)+said(m.sending.signal.Choice))
 	v.remove(g)
 	return nil
 }
@@ -122,7 +122,7 @@ func said(choice string) string {
 
 // refused says why an answer was not accepted.
 func (v *view) refused(a *answer, err error) tea.Cmd {
-	name := progress.Name(a.gate.Address)
+	name := query.Name(a.gate.Address)
 	switch runtime.AsRefusal(err).Kind {
 	case runtime.ErrDecided, runtime.ErrNotOpen, runtime.ErrExpired, runtime.ErrUnknownGate, runtime.ErrUnknownRun, runtime.ErrClosed:
 		v.forget(a.gate)
@@ -227,7 +227,7 @@ func (v *view) learn(l looked) {
 	if l.err != nil || l.gone == "" {
 		return
 	}
-	v.tell(yellow, progress.Name(l.gate.Address)+": "+l.gone)
+	v.tell(yellow, query.Name(l.gate.Address)+": "+l.gone)
 	if v.answer != nil && key(&v.answer.gate) == key(&l.gate) {
 		v.answer.gone = l.gone
 	} else {

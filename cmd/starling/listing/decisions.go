@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"strings"
 
-	"starling/cmd/starling/progress"
 	"starling/cmd/starling/table"
 	"starling/runtime"
+	"starling/runtime/query"
 )
 
 // Decisions is the table of who has decided what.
@@ -14,7 +14,7 @@ func Decisions(p table.Paper, list []runtime.Decision) *table.Table {
 	t := table.New(p, "DECIDED", "GATE", "CHOICE", "BY", "NOTES", "REASON").NamedBy(1)
 	for _, d := range list {
 		reason := cut(strings.Join(strings.Fields(d.Reason), " "))
-		t.Row(p.Time(d.At), progress.Name(d.Address), cmp.Or(d.Choice, "-"), inWhoseName(d.Decided), cmp.Or(noted(d), "-"), reason)
+		t.Row(p.Time(d.At), query.Name(d.Address), cmp.Or(d.Choice, "-"), inWhoseName(d.Decided), cmp.Or(noted(d), "-"), reason)
 	}
 	return t
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"starling/cmd/starling/progress"
 	"starling/cmd/starling/table"
 	"starling/runtime"
 	"starling/runtime/filter"
+	"starling/runtime/query"
 )
 
 // Runs is the table of runs.
@@ -68,7 +68,7 @@ func Gates(p table.Paper, gates []runtime.Gate) *table.Table {
 		if g.Deadline != nil {
 			until = "until " + p.Time(*g.Deadline)
 		}
-		t.Row(progress.Name(g.Address), table.Dim(p.Time(g.OpenedAt)), "for "+cmp.Or(g.Target, "anybody"), g.Prompt, until)
+		t.Row(query.Name(g.Address), table.Dim(p.Time(g.OpenedAt)), "for "+cmp.Or(g.Target, "anybody"), g.Prompt, until)
 	}
 	return t
 }

@@ -9,7 +9,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"starling/cmd/starling/progress"
 	"starling/runtime"
 	"starling/runtime/query"
 )
@@ -22,11 +21,11 @@ func Steps(out io.Writer, page *runtime.StepPage) error {
 		if s.EndedAt != nil {
 			took = s.EndedAt.Sub(s.StartedAt).Round(time.Millisecond).String()
 		}
-		line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", progress.Name(s.Step), s.Kind, s.Stands(), worked(&s), took)
+		line := fmt.Sprintf("  %s\t%s\t%s\t%s\t%s", query.Name(s.Step), s.Kind, s.Stands(), worked(&s), took)
 		fmt.Fprintln(w, strings.TrimRight(line, "\t"))
 	}
 	for _, f := range page.Failed {
-		fmt.Fprintf(w, "  %s\tbranch\terror\t%s\n", progress.Name(f.Branch), f.Why())
+		fmt.Fprintf(w, "  %s\tbranch\terror\t%s\n", query.Name(f.Branch), f.Why())
 	}
 	return w.Flush()
 }
@@ -95,7 +94,7 @@ func (t treeWriter) branch(b *query.Branch, indent string) {
 			if f := n.Branch.Failed; f != nil {
 				status, why = "error", f.Why()
 			}
-			t.line(indent+edge, progress.Name(n.Branch.Name), status, why, -1)
+			t.line(indent+edge, query.Name(n.Branch.Name), status, why, -1)
 			t.branch(n.Branch, indent+below)
 			continue
 		}

@@ -314,7 +314,7 @@ func keysOf(object json.RawMessage) (names []string) {
 }
 
 // shown is a part of an address for people.
-func shown(name string) string { return clean(progress.Name(name)) }
+func shown(name string) string { return clean(query.Name(name)) }
 
 // clean is what somebody else has said on one line that does nothing to a terminal.
 func clean(text string) string {

@@ -11,6 +11,7 @@ import (
 	"starling/cmd/starling/table"
 	"starling/lang/contract"
 	"starling/runtime"
+	"starling/runtime/query"
 )
 
 // Wanted says which events of a run are.
@@ -36,7 +37,7 @@ func (q *Wanted) Filter(now time.Time) (func(ev *runtime.Event) bool, error) {
 	}
 	return func(ev *runtime.Event) bool {
 		at := cmp.Or(ev.Step, ev.Branch)
-		return (q.Step == "" || ofStep(at, q.Step) || ofStep(Name(at), q.Step)) && !ev.Time.Before(from) &&
+		return (q.Step == "" || ofStep(at, q.Step) || ofStep(query.Name(at), q.Step)) && !ev.Time.Before(from) &&
 			(len(q.Types) == 0 || slices.ContainsFunc(q.Types, func(t string) bool { return ev.Type == t || strings.HasPrefix(ev.Type, t+".") }))
 	}, nil
 }
@@ -59,7 +60,7 @@ func NewLog(p table.Paper, to io.Writer) *Log { return &Log{p, to, New(io.Discar
 
 // Show writes the line of an event.
 func (l *Log) Show(ev runtime.Event) error {
-	_, err := io.WriteString(l.to, l.paper.Line(table.Dim(l.paper.Clock(ev.Time)), table.Bold(Name(cmp.Or(ev.Step, ev.Branch))), l.what(&ev))+"\n")
+	_, err := io.WriteString(l.to, l.paper.Line(table.Dim(l.paper.Clock(ev.Time)), table.Bold(query.Name(cmp.Or(ev.Step, ev.Branch))), l.what(&ev))+"\n")
 	return err
 }
 
@@ -71,7 +72,7 @@ func (l *Log) what(ev *runtime.Event) table.Cell {
 		}
 	}
 	line, ok := l.words.line(*ev)
-	if words := strings.TrimPrefix(line, Name(cmp.Or(ev.Step, ev.Branch))+": "); ok && words != "" {
+	if words := strings.TrimPrefix(line, query.Name(cmp.Or(ev.Step, ev.Branch))+": "); ok && words != "" {
 		return l.coloured(ev, words)
 	}
 	if words := told(ev); words != "" {
@@ -105,7 +106,7 @@ func told(ev *runtime.Event) string {
 	case "run.suspended":
 		var gates []string
 		for gate := range d.sub("gates") {
-			gates = append(gates, Name(gate))
+			gates = append(gates, query.Name(gate))
 		}
 		slices.Sort(gates)
 		if len(gates) > 0 {

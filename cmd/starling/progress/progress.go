@@ -73,7 +73,7 @@ func (p *Progress) line(ev runtime.Event) (string, bool) {
 }
 
 // named is the step that an event is of.
-func (*Progress) named(ev runtime.Event) string { return Name(ev.Step) }
+func (*Progress) named(ev runtime.Event) string { return query.Name(ev.Step) }
 
 func (p *Progress) started(ev runtime.Event, d details) string {
 	if n := d.number("attempt"); n > 1 {
@@ -115,7 +115,7 @@ func (p *Progress) settled(ev runtime.Event) string {
 // ends with most often, was told.
 func (p *Progress) branchFailed(ev *runtime.Event) (string, bool) {
 	end := query.BranchEnd(ev)
-	return Name(ev.Branch) + ": failed: " + end.Why(), end.Message != p.last
+	return query.Name(ev.Branch) + ": failed: " + end.Why(), end.Message != p.last
 }
 
 func (p *Progress) opened(ev runtime.Event, d details) string {
