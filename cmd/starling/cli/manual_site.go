@@ -126,7 +126,7 @@ func (v *manualVerb) search(words string) error {
 			title += "  (" + f.Page + ")"
 		}
 		fmt.Fprintln(v.stdout.Raw(), paper.Line(table.Bold(title)))
-		v.print("  %s", f.Around)
+		v.print("%s", paper.Fit("  "+f.Around))
 		if command, words, _ := strings.Cut(f.Read, " "); command == "starling" {
 			v.print("  %s", v.command(strings.Fields(words)...))
 		}

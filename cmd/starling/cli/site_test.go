@@ -102,6 +102,9 @@ func TestSite(t *testing.T) {
 	if len(leaves) < 150 {
 		t.Fatalf("got %d pages, which cannot be all", len(leaves))
 	}
+	if page, err := os.ReadFile(filepath.Join(dir, "contracts.html")); err != nil || !bytes.Contains(page, []byte("<code>A | B</code>")) {
+		t.Errorf("%v, or the bar in a cell of a table has its backslash still", err)
+	}
 	for name, l := range leaves {
 		checkLeaf(t, name, l, leaves, files)
 	}

@@ -38,6 +38,8 @@ func (s *shelf) text(name, source, at string) (title, body string) {
 			} else {
 				unlinked = append(unlinked, n)
 			}
+		case *ast.TableCell:
+			unescapeBars(n)
 		}
 		return ast.GoToNext
 	})
@@ -47,6 +49,17 @@ func (s *shelf) text(name, source, at string) (title, body string) {
 	r := mdhtml.NewRenderer(mdhtml.RendererOptions{Flags: mdhtml.UseXHTML | mdhtml.SkipHTML})
 	aligned := regexp.MustCompile(` align="(\w+)"`) // which HTML has no more
 	return title, aligned.ReplaceAllString(string(markdown.Render(doc, r)), ` class="$1"`)
+}
+
+// unescapeBars takes the backslash from the bars of code in a cell, where it only says that the
+// cell goes on: the parser leaves it.
+func unescapeBars(cell *ast.TableCell) {
+	ast.WalkFunc(cell, func(node ast.Node, _ bool) ast.WalkStatus {
+		if code, ok := node.(*ast.Code); ok {
+			code.Literal = bytes.ReplaceAll(code.Literal, []byte(`\|`), []byte("|"))
+		}
+		return ast.GoToNext
+	})
 }
 
 // unlink puts the words of a link in its place.
