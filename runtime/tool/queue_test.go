@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"maps"
 	"os"
 	"regexp"
@@ -8,7 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"starling/lang"
+	"starling/lang/check"
+	"starling/lang/vm"
 	"starling/runtime"
+	"starling/stdlib"
 )
 
 // The categories that are accepted are those that the library files things under.
@@ -33,6 +38,42 @@ func TestCategoriesOfTheLibrary(t *testing.T) {
 	}
 	if got := strings.Join(names, ", "); got != categoryNames {
 		t.Errorf("the library has %s, and told are %s", got, categoryNames)
+	}
+}
+
+// unattended is an engine in which nothing is defined; it keeps what it is to start.
+type unattended struct {
+	runtime.Engine
+	runtime.Definitions
+	started runtime.StartRequest
+}
+
+func (e *unattended) Defined(context.Context, string) ([]runtime.Definition, error) {
+	return nil, runtime.Refuse(runtime.ErrUnknownDefinition, "", "nothing is defined")
+}
+
+func (e *unattended) Start(_ context.Context, r runtime.StartRequest) (*runtime.Run, error) {
+	e.started = r
+	return &runtime.Run{}, nil
+}
+
+// A12: what comes with Starling is sound, and is not checked each time somebody remembers
+// something: that takes ten times as long as to start it. A desk without an environment cannot.
+func TestOursIsSound(t *testing.T) {
+	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives()})
+	for _, name := range []string{RememberWorker, KnowledgeChanges, KnowledgeQuestions} {
+		e := &unattended{}
+		d := &Desk{Engine: e, Library: stdlib.Library, Prepare: func(*runtime.StartRequest) error { return nil }}
+		if _, err := d.StartKnown(t.Context(), name, "k"); err != nil || e.started.Script != name || e.started.Key != "k" {
+			t.Fatalf("%s: %v, started as %q under %q", name, err, e.started.Script, e.started.Key)
+		}
+		b, err := lang.Decode(e.started.Bundle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lang.Check(b, env, check.Project{}).Err(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
