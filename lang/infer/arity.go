@@ -82,7 +82,7 @@ func (a *analysis) suits(t Type, n int, named []string, at syntax.Expr, call *sy
 	if def, ok := f.obj.fn.node.(*syntax.DefStmt); ok {
 		d.Hint = "the signature is " + doc.Def(def).Signature()
 	}
-	if n == 2 && a.names(call.Fn, "parallel") {
+	if n == 2 && way.Names(call.Fn, "parallel") {
 		d.Message += ": over a dict it is called with key and value"
 	}
 	if certain {

@@ -56,12 +56,12 @@ func (g *arguments) all() []Type {
 
 func (a *analysis) call(e *syntax.CallExpr, w *flow) Type {
 	f := a.expr(e.Fn, w)
-	if a.names(e.Fn, "attempt") {
+	if way.Names(e.Fn, "attempt") {
 		a.caught++
 		defer func() { a.caught-- }()
 	}
 	g := a.arguments(e, w)
-	if a.names(e.Fn, "bool") {
+	if way.Names(e.Fn, "bool") {
 		a.look(e, w)
 	}
 	g.either = f.any || len(f.atoms) > 1

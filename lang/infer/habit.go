@@ -54,7 +54,7 @@ func (a *analysis) supervised(s *syntax.ForStmt) {
 		syntax.Walk(stmt, func(n syntax.Node) bool {
 			if call, ok := n.(*syntax.CallExpr); ok {
 				switch {
-				case a.names(call.Fn, "agent"), a.names(call.Fn, "handoff"):
+				case way.Names(call.Fn, "agent"), way.Names(call.Fn, "handoff"):
 					asks = true
 				default:
 					waits = waits || !a.harmless(call)
@@ -63,14 +63,13 @@ func (a *analysis) supervised(s *syntax.ForStmt) {
 			return true
 		})
 	}
-	r := &ring{a: a, moves: moved(s)}
-	r.block(s.Body, true, false)
-	if asks && len(r.stuck) > 0 && !r.ends && !waits {
-		a.warn("endless_asking", r.stuck[0], diagnostic.Diagnostic{Message: "the loop never changes what this looks at: once it goes on, it never ends, and asks an agent each time",
+	ends, stuck := way.Rounds(s)
+	if asks && len(stuck) > 0 && !ends && !waits {
+		a.warn("endless_asking", stuck[0], diagnostic.Diagnostic{Message: "the loop never changes what this looks at: once it goes on, it never ends, and asks an agent each time",
 			Hint: "give the name its new value within the loop"})
 		return
 	}
-	if asks && !waits && !r.ends {
+	if asks && !waits && !ends {
 		a.warn("endless_asking", s.X, diagnostic.Diagnostic{Message: "this asks an agent again and again, without an end and without a bound",
 			Hint: "break when it is done, write for _ in range(n), or put a budget(…) around it"})
 	}

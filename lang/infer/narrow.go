@@ -163,20 +163,10 @@ func callable(a atom) bool { return a.kind == function || a.kind == builtin || a
 // typeCall is what type() is asked of.
 func (a *analysis) typeCall(e syntax.Expr) (syntax.Expr, bool) {
 	call, ok := way.Unparen(e).(*syntax.CallExpr)
-	if !ok || len(call.Args) != 1 || !a.names(call.Fn, "type") {
+	if !ok || len(call.Args) != 1 || !way.Names(call.Fn, "type") {
 		return nil, false
 	}
 	return call.Args[0], true
-}
-
-// names tells whether an expression is a name of the environment or the language.
-func (a *analysis) names(e syntax.Expr, name string) bool {
-	id, ok := way.Unparen(e).(*syntax.Ident)
-	if !ok || id.Name != name {
-		return false
-	}
-	b, ok := id.Binding.(*resolve.Binding)
-	return ok && (b.Scope == resolve.Predeclared || b.Scope == resolve.Universal)
 }
 
 // typed narrows by type(x) == "name".
@@ -257,7 +247,7 @@ func displayed(e syntax.Expr) []syntax.Expr {
 // narrowCall looks at hasattr(x, "name") and bool(x).
 func (a *analysis) narrowCall(e *syntax.CallExpr, yes, no *flow) {
 	switch {
-	case len(e.Args) == 2 && a.names(e.Fn, "hasattr"):
+	case len(e.Args) == 2 && way.Names(e.Fn, "hasattr"):
 		l, ok := way.Unparen(e.Args[1]).(*syntax.Literal)
 		if !ok || l.Token != syntax.STRING {
 			return
@@ -266,7 +256,7 @@ func (a *analysis) narrowCall(e *syntax.CallExpr, yes, no *flow) {
 		has := func(at atom) bool { return !at.closed() || contains(at.attributes(), name) }
 		a.restrict(e.Args[0], yes, func(t Type) Type { return t.filter(has) })
 		a.restrict(e.Args[0], no, func(t Type) Type { return t.filter(func(at atom) bool { return !at.closed() || !has(at) }) })
-	case len(e.Args) == 1 && a.names(e.Fn, "bool"):
+	case len(e.Args) == 1 && way.Names(e.Fn, "bool"):
 		a.restrict(e.Args[0], yes, Type.truthy)
 		a.restrict(e.Args[0], no, Type.falsy)
 	}

@@ -115,7 +115,7 @@ func (a *analysis) lastOf(stmts []syntax.Stmt, v *syntax.Ident) ([]chosen, bool)
 				continue
 			}
 		case *syntax.ExprStmt:
-			if call, ok := way.Unparen(s.X).(*syntax.CallExpr); ok && a.names(call.Fn, "fail") {
+			if call, ok := way.Unparen(s.X).(*syntax.CallExpr); ok && way.Names(call.Fn, "fail") {
 				return nil, true
 			}
 		}

@@ -1,16 +1,31 @@
-package infer
+package way
 
 import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
-
-	"starling/lang/way"
 )
+
+// Rounds tells whether a loop without end may end in a round other than the first, and which
+// conditions let nobody out later than in that.
+func Rounds(loop *syntax.ForStmt) (end bool, stuck []syntax.Expr) {
+	r := &ring{moves: moved(loop)}
+	r.block(loop.Body, true, false)
+	return r.ends, r.stuck
+}
+
+// Names tells whether an expression is a name of the environment or the language.
+func Names(e syntax.Expr, name string) bool {
+	id, ok := Unparen(e).(*syntax.Ident)
+	if !ok || id.Name != name {
+		return false
+	}
+	b, ok := id.Binding.(*resolve.Binding)
+	return ok && (b.Scope == resolve.Predeclared || b.Scope == resolve.Universal)
+}
 
 // ring looks for the ways out of a loop without end: whether one of them may be taken in a round
 // when it was not in the round before.
 type ring struct {
-	a           *analysis
 	moves       map[*syntax.Ident]bool // variables that may have another value in the next round
 	ends        bool                   // some way out may be taken later
 	conditional bool                   // a condition is around what is gone over
@@ -41,7 +56,7 @@ func (r *ring) block(stmts []syntax.Stmt, moving, inner bool) {
 		case *syntax.ReturnStmt:
 			r.ends = r.ends || moving
 		case *syntax.ExprStmt:
-			if call, ok := way.Unparen(s.X).(*syntax.CallExpr); ok && r.a.names(call.Fn, "fail") {
+			if call, ok := Unparen(s.X).(*syntax.CallExpr); ok && Names(call.Fn, "fail") {
 				r.ends = r.ends || moving
 			}
 		}
@@ -68,7 +83,7 @@ func (r *ring) changes(cond syntax.Expr) bool {
 	syntax.Walk(cond, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
-			may = may || !r.a.names(n.Fn, "len") && !r.a.names(n.Fn, "bool")
+			may = may || !Names(n.Fn, "len") && !Names(n.Fn, "bool")
 		case *syntax.Ident:
 			b, ok := n.Binding.(*resolve.Binding)
 			may = may || ok && b.Scope != resolve.Local && b.Scope != resolve.Predeclared && b.Scope != resolve.Universal || ok && r.moves[b.First]
@@ -119,7 +134,7 @@ func moved(s *syntax.ForStmt) map[*syntax.Ident]bool {
 // copies tells whether a call is of something predeclared that changes nothing it is given.
 func copies(fn syntax.Expr) bool {
 	for {
-		switch e := way.Unparen(fn).(type) {
+		switch e := Unparen(fn).(type) {
 		case *syntax.DotExpr:
 			fn = e.X
 		case *syntax.Ident:
