@@ -47,8 +47,20 @@ func TestNoFalseAlarm(t *testing.T) {
 	}
 }
 
+// Who has no time for types is told what stands in the text all the same.
+func TestUntyped(t *testing.T) {
+	b, err := lang.Read("main.star", files{"main.star": "def main():\n    n = 1\n    return 1 + \"\"\n"}.read, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := lang.CheckUntyped(b, specEnvironment(), check.Project{})
+	if len(list) != 1 || list[0].Kind != "unused_local" {
+		t.Errorf("got %v, want the variable that nobody reads alone", list)
+	}
+}
+
 // mistakes are the scripts of sessions that are about what check refuses.
-var mistakes = []string{"wrong.star", "mistake.star", "pair.star"}
+var mistakes = []string{"wrong.star", "mistake.star", "pair.star", "broken.star"}
 
 // Of the scripts of sessions only those are said to fail that do.
 func TestNoFalseAlarmInSessions(t *testing.T) {

@@ -90,8 +90,10 @@ func (c *checker) call(call *syntax.CallExpr) {
 		if bound["cmd"] == nil && bound["url"] == nil && !args.starStar {
 			c.toolServer(bound["name"])
 		}
+	case "budget":
+		c.ceiling(bound["fn"])
 	case "parallel":
-		c.captures(call)
+		c.captures(call, args, bound)
 		c.overlaps(bound)
 		c.isolation(args, bound)
 	case "contract":

@@ -15,10 +15,12 @@ import (
 // captures refuses functions that reach parallel and use a loop's variable: all branches would see
 // its last value. They are looked for in the arguments of parallel and, for a variable that is
 // passed, in all that is assigned or appended to it. Of a loop that parallel itself stands in, the
-// variable has its value until all branches are done.
-func (c *checker) captures(call *syntax.CallExpr) {
+// variable has its value until all branches are done; but parallel takes no branch that is a lambda
+// with a loop's variable, whichever loop it is.
+func (c *checker) captures(call *syntax.CallExpr, args arguments, bound map[string]syntax.Expr) {
 	x := capture{c: c, still: c.around(call), whoever: "every branch of parallel"}
 	for _, arg := range call.Args {
+		x.branches = value(arg) == bound["branches"] && none(bound["over"]) && !args.star && !args.starStar
 		x.functions(value(arg))
 		if id, ok := way.Unparen(value(arg)).(*syntax.Ident); ok && variable(id) != nil {
 			for _, e := range c.contents(variable(id)) {
@@ -196,10 +198,11 @@ func (c *checker) onlyFilled(e syntax.Expr, loop *syntax.ForStmt) bool {
 
 // capture looks for functions that are called when a loop is over.
 type capture struct {
-	c       *checker
-	still   map[*syntax.Ident]bool // the variables of the loops that the call stands in
-	only    map[*syntax.Ident]bool // the variables of the loop; nil for those of any
-	whoever string                 // who would see the last value
+	c        *checker
+	still    map[*syntax.Ident]bool // the variables of the loops that the call stands in
+	only     map[*syntax.Ident]bool // the variables of the loop; nil for those of any
+	whoever  string                 // who would see the last value
+	branches bool                   // a lambda is a branch, and not an argument of one
 }
 
 // changes tells whether a variable has another value when the functions are called.
@@ -290,16 +293,48 @@ func (x *capture) functions(e syntax.Expr) {
 			if x.only != nil {
 				hint = "take it when the function is made: lambda %[1]s = %[1]s: …"
 			}
-			x.captured(n.Body, "lambda", hint, func(id *syntax.Ident) bool { return !own[variable(id)] && x.changes(id) })
+			if !x.captured(n.Body, "lambda", hint, func(id *syntax.Ident) bool { return !x.still[variable(id)] && !own[variable(id)] && x.changes(id) }) && x.branches {
+				x.refused(n)
+			}
+			return false
+		case *syntax.TupleExpr: // a function and what it is called with
+			if len(n.List) > 0 {
+				x.functions(n.List[0])
+				x.given(n.List[1:])
+			}
 			return false
 		case *syntax.CallExpr:
 			name, _ := x.c.builtin(n.Fn)
-			for _, arg := range x.c.wrapped(n) {
-				x.functions(arg)
-			}
+			x.given(x.c.wrapped(n))
 			return contains([]string{"list", "dict", "tuple", "reversed"}, name)
 		case *syntax.Ident:
 			x.definition(n)
+		}
+		return true
+	})
+}
+
+// given checks what is given to a function, which is no branch itself.
+func (x *capture) given(list []syntax.Expr) {
+	y := *x
+	y.branches = false
+	for _, e := range list {
+		y.functions(e)
+	}
+}
+
+// refused reports a branch that would see the right value, and that parallel does not take.
+func (x *capture) refused(branch *syntax.LambdaExpr) {
+	around := x.c.around(branch)
+	syntax.Walk(branch.Body, func(n syntax.Node) bool {
+		id, ok := n.(*syntax.Ident)
+		if ok && x.still[variable(id)] && around[variable(id)] && !x.c.late[id] {
+			x.c.late[id] = true
+			x.c.at("captured_variable", id, diagnostic.Diagnostic{
+				Message: "this lambda captures the " + x.c.loopVariable(id) + ", and parallel takes no such branch",
+				Hint:    fmt.Sprintf("pass it: (fn, %s) instead of a lambda, or lambda %[1]s = %[1]s: …", id.Name),
+			})
+			around = nil // one is enough
 		}
 		return true
 	})
@@ -318,7 +353,7 @@ func (x *capture) definition(id *syntax.Ident) {
 		changes = x.c.around(def)
 	}
 	for _, s := range def.Body {
-		if x.captured(s, "def", "bind it where the def stands: def "+def.Name.Name+"(%[1]s = %[1]s)", func(id *syntax.Ident) bool { return changes[variable(id)] }) {
+		if x.captured(s, "def", "bind it where the def stands: def "+def.Name.Name+"(%[1]s = %[1]s)", func(id *syntax.Ident) bool { return !x.still[variable(id)] && changes[variable(id)] }) {
 			return
 		}
 	}
@@ -330,7 +365,7 @@ func (x *capture) captured(body syntax.Node, what, hint string, changes func(*sy
 	done := false
 	syntax.Walk(body, func(n syntax.Node) bool {
 		id, ok := n.(*syntax.Ident)
-		if !ok || done || x.still[variable(id)] || !changes(id) {
+		if !ok || done || !changes(id) {
 			return true
 		}
 		done = true

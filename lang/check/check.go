@@ -2,6 +2,8 @@ package check
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
@@ -46,6 +48,7 @@ func Inferred(files []*File, inferred *infer.Result, env *effect.Environment, pr
 		c.endless()
 		c.endlessCalls()
 		c.typed(inferred)
+		c.reached(inferred)
 		c.ignored()
 		c.found.Sort()
 		all = append(all, c.found...)
@@ -92,6 +95,33 @@ func (c *checker) typed(inferred *infer.Result) {
 			return e.Kind == d.Kind && e.Line == d.Line && e.Col == d.Col
 		}) {
 			c.found = c.found[:own]
+		}
+	}
+}
+
+// reached looks at what reaches a builtin by way of names as at what stands in its call. It is said
+// where it is written, if that is one place of the file.
+func (c *checker) reached(inferred *infer.Result) {
+	for _, r := range inferred.Reached() {
+		if r.File != c.file {
+			continue
+		}
+		inner := &checker{file: c.file, env: c.env}
+		place := way.Written(c.file.Tree, r.Text)
+		if place == nil {
+			place = r.Arg
+		}
+		inner.text(&signature{name: r.By, effect: true}, r.For, place, r.Text)
+		for _, d := range inner.found {
+			line := int(way.Start(r.Arg).Line)
+			if slices.ContainsFunc(c.found, func(e diagnostic.Diagnostic) bool {
+				return e.Kind == d.Kind && (e.Line == line || e.Line == d.Line && e.Col == d.Col || strings.Contains(e.Message, strconv.Quote(r.Text)))
+			}) {
+				continue
+			}
+			d.Severity = diagnostic.Warning
+			d.Note = r.By + " takes it on line " + itoa(int32(line))
+			c.found = append(c.found, d)
 		}
 	}
 }

@@ -136,6 +136,53 @@ func optionNames(e syntax.Expr) (names []string, ok bool) {
 	return names, len(names) > 0
 }
 
+// asks is the gate with several options whose Decision is all that a variable is given, nil where
+// it is given anything else.
+func (c *checker) asks(v *syntax.Ident) *syntax.CallExpr {
+	s, ok := c.names.only(v)
+	if !ok || s.kind != assigned {
+		return nil
+	}
+	call, ok := way.Unparen(s.value).(*syntax.CallExpr)
+	if !ok || !c.calls(call, "gate") {
+		return nil
+	}
+	args := argumentsOf(call)
+	if names, _ := optionNames(orNone(args.byName("options"))); len(names) < 2 || !none(args.byName("wait")) || args.starStar {
+		return nil
+	}
+	return call
+}
+
+// unreadChoices warns of gates of whose Decision is only read who decided, when and why.
+func (c *checker) unreadChoices() {
+	beside := map[*syntax.Ident]int{}
+	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
+		if dot, ok := n.(*syntax.DotExpr); ok && contains([]string{"by", "via", "at", "reason", "timed_out"}, dot.Name.Name) {
+			if id, ok := way.Unparen(dot.X).(*syntax.Ident); ok {
+				beside[variable(id)]++
+			}
+		}
+		return true
+	})
+	for _, v := range c.names.order {
+		if n := c.names.reads[v]; n > 0 && n == beside[v] && c.asks(v) != nil {
+			c.unreadChoice(v, c.asks(v))
+		}
+	}
+}
+
+func (c *checker) unreadChoice(v *syntax.Ident, gate *syntax.CallExpr) {
+	args := argumentsOf(gate)
+	options, _ := optionNames(args.byName("options"))
+	c.at("unread_choice", gate.Fn, diagnostic.Diagnostic{
+		Severity: diagnostic.Warning,
+		Message:  "nobody reads what is chosen",
+		Want:     "a look at " + v.Name + ".choice",
+		Hint:     "whatever is answered, the script goes on in the same way; ask: if " + v.Name + `.choice == "` + options[0] + `"`,
+	})
+}
+
 // gates is the set of gates that have been opened on the way to a place, by name.
 type gates map[string]*syntax.Literal
 

@@ -229,6 +229,7 @@ func (c *checker) unused() {
 		}
 		c.unread(v, c.names.sites[v][0].kind)
 	}
+	c.unreadChoices()
 }
 
 // unread warns of one variable that nothing reads, by how it got its first value.
@@ -240,6 +241,8 @@ func (c *checker) unread(v *syntax.Ident, kind siteKind) {
 		d.Message = v.Name + " is loaded and never used"
 		d.Fix = c.unloaded(v)
 		c.at("unused_load", v, d)
+	case kind == assigned && local && c.asks(v) != nil:
+		c.unreadChoice(v, c.asks(v))
 	case kind == assigned && local:
 		d.Message, d.Hint = v.Name+" is assigned and never read", "a name that starts with _ is left alone"
 		d.Fix = c.called(v)

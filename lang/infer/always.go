@@ -40,12 +40,22 @@ func (a *analysis) alwaysTrue(e syntax.Expr, w *flow) {
 			a.raised(dot, w)
 		} else if ok && dot.Name.Name == "timed_out" {
 			a.late(dot, w)
+		} else if ok && a.quietly(dot, w).unchosen() {
+			a.warn("no_truth", e, diagnostic.Diagnostic{Message: "this is never true: " + freeForm, Hint: freeFormHint})
 		}
 		if listed := a.listed(e, w); listed != nil {
 			a.warn("no_truth", e, diagnostic.Diagnostic{Message: "this is true whatever it says", Got: oneOf(listed),
 				Hint: "compare it: " + a.file.briefly(e) + " == " + quote(listed[0])})
 		}
 	}
+}
+
+// freeFormHint is what to ask of a Decision without a choice.
+const freeFormHint = ".timed_out says whether nobody has answered in time, .payload what was answered"
+
+// unchosen tells whether a type is the choice at a gate without options.
+func (t Type) unchosen() bool {
+	return onlyKind(t, none) && slices.ContainsFunc(t.atoms, func(at atom) bool { return at.obj != nil && at.obj.why == freeForm })
 }
 
 // raised: a condition asks whether a reply is ok, and a failure raises before it. Only an agent
@@ -162,7 +172,7 @@ func (a *analysis) lacking(e *syntax.IndexExpr, x, y Type) {
 	if !ok || !a.saying || at.kind != dict || at.obj.lent || at.obj.textKeys() || len(texts) < 2 || len(texts) != len(y.atoms) || y.any {
 		return
 	}
-	if root, path := pathOf(e.Y); root == nil || path == "" && !a.aliased[root] {
+	if root, path := way.Path(e.Y); root == nil || path == "" && !a.aliased[root] {
 		return
 	}
 	var missing []string

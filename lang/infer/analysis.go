@@ -79,7 +79,7 @@ type analysis struct {
 	tested   map[string][]looked           // what conditions look at, and where
 	chosenBy map[string]bool               // the keys by which conditions look, such as ["kind"]
 	sought   map[string]bool               // and those that they look for, with "in"
-	chosen   map[*object]bool              // the None of which they look whether it is there
+	chosen   map[*object][]looked          // the None of which they look whether it is there, and where
 	aliased  map[*syntax.Ident]bool        // variables that are a name for a part of something
 	parts    map[partOf]*contract.Contract // of declared inputs
 	pending  []optional                    // warnings that hold unless it was looked at
@@ -89,6 +89,7 @@ type analysis struct {
 	saying  bool // this pass says what is wrong
 	closed  bool // nobody calls the functions of loaded files but the program
 	found   []Finding
+	reaches []Reached
 
 	asks     map[string]bool      // names that the program asks about; nil until somebody wants to know
 	settings map[string][]setting // where memory is set, by the function that does it; nil until somebody asks
@@ -98,14 +99,16 @@ type analysis struct {
 
 	// What is being gone over.
 	file    *unit
-	fn      *fn     // nil for the top level
-	loops   []*loop // around the statement, the innermost last
-	reads   bool    // what is stored was read from there
-	clauses int     // how many comprehensions are around the expression
-	encoded bool    // what is held against a contract gets there as JSON
-	inside  bool    // what is looked at is what something is looked for in
-	caught  int     // how many calls of attempt are around the lambda
-	visits  int     // how many more functions may be gone over from within one another
+	fn      *fn         // nil for the top level
+	loops   []*loop     // around the statement, the innermost last
+	reads   bool        // what is stored was read from there
+	clauses int         // how many comprehensions are around the expression
+	encoded bool        // what is held against a contract gets there as JSON
+	falling bool        // what is looked at has another value behind or
+	inside  bool        // what is looked at is what something is looked for in
+	holding syntax.Expr // what is held against a contract
+	caught  int         // how many calls of attempt are around the lambda
+	visits  int         // how many more functions may be gone over from within one another
 }
 
 // unit is a file of the program.
@@ -132,14 +135,15 @@ type fn struct {
 	touched  []*region // what its types depend on
 	ran      int       // when it was last gone over to its end
 	called   bool
-	entered  bool   // it was gone over, or is
-	outside  bool   // it may be called by who knows whom
-	atLoad   bool   // it may be called while its file is loaded
-	returns  bool   // its end may be reached
-	falls    bool   // it may end without a return
-	answers  bool   // some return has a value
-	caught   bool   // it is only given to attempt
-	sites    []site // where other files call it
+	entered  bool     // it was gone over, or is
+	outside  bool     // it may be called by who knows whom
+	atLoad   bool     // it may be called while its file is loaded
+	returns  bool     // its end may be reached
+	falls    bool     // it may end without a return
+	answers  bool     // some return has a value
+	caught   bool     // it is only given to attempt
+	sites    []site   // where other files call it
+	callers  []looked // where it is called by its name
 }
 
 // maxPasses bounds the work; an analysis that has not come to rest says nothing.
@@ -158,7 +162,7 @@ func inferred(files []*File, env *effect.Environment, seen map[syntax.Expr]Type,
 	a := &analysis{closed: closed, visits: maxVisits, seen: seen, world: env, byFile: map[*File]*unit{}, objects: map[place]*object{}, cells: map[*syntax.Ident]*Type{},
 		heads: map[syntax.Node]*flow{}, fns: map[syntax.Node]*fn{}, sources: map[*syntax.Literal]*contract.Contract{},
 		shapes: map[*contract.Contract]*contract.Shape{}, notes: map[string]*doc.Notation{}, verdicts: map[pairing]verdict{},
-		writes: map[*syntax.Ident][]syntax.Node{}, tested: map[string][]looked{}, chosenBy: map[string]bool{}, sought: map[string]bool{}, chosen: map[*object]bool{}, aliased: map[*syntax.Ident]bool{},
+		writes: map[*syntax.Ident][]syntax.Node{}, tested: map[string][]looked{}, chosenBy: map[string]bool{}, sought: map[string]bool{}, chosen: map[*object][]looked{}, aliased: map[*syntax.Ident]bool{},
 		given: map[*syntax.Ident]Type{}, inFile: map[*syntax.Ident]*unit{}}
 	for i, f := range files {
 		u := &unit{File: f, entry: i == len(files)-1, globals: map[string]*resolve.Binding{}}
@@ -248,14 +252,14 @@ func (a *analysis) settle() bool {
 func (a *analysis) start(saying bool) {
 	a.changed, a.saying = false, saying
 	if saying {
-		a.found, a.pending, a.passings = nil, nil, nil
-		a.writes, a.tested, a.chosen = map[*syntax.Ident][]syntax.Node{}, map[string][]looked{}, map[*object]bool{}
+		a.found, a.pending, a.passings, a.reaches = nil, nil, nil, nil
+		a.writes, a.tested, a.chosen = map[*syntax.Ident][]syntax.Node{}, map[string][]looked{}, map[*object][]looked{}
 		a.chosenBy, a.sought = map[string]bool{}, map[string]bool{}
 		a.given, a.inFile = map[*syntax.Ident]Type{}, map[*syntax.Ident]*unit{}
 		a.arms = map[syntax.Expr]Type{}
 		a.values, a.asKeys = map[*syntax.Ident]syntax.Expr{}, map[keysOf]*syntax.IndexExpr{}
 		for _, f := range a.fns {
-			f.sites = nil
+			f.sites, f.callers = nil, nil
 		}
 		clear(a.seen)
 	}

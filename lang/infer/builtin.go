@@ -328,9 +328,7 @@ func (a *analysis) admit(o *object, p *effect.Param, x argument, g *arguments) {
 		return
 	}
 	if x.typ.any {
-		if x.typ.has(none) && p.Default == "" && !admits(p, "NoneType", atom{kind: none}) {
-			a.perhaps(x.node, x.typ, o.path)
-		}
+		a.perhapsNot(o, p, x)
 		return
 	}
 	fits := false
@@ -341,9 +339,15 @@ func (a *analysis) admit(o *object, p *effect.Param, x argument, g *arguments) {
 		a.badArgument(o, p, x, g.call)
 		return
 	}
+	a.reach(o, p, x)
 	a.duration(o, p, x, g.call)
 	a.oneOf(o, p, x, g.call)
-	if x.typ.has(none) && len(x.typ.atoms) > 1 && p.Default == "" {
+	a.perhapsNot(o, p, x)
+}
+
+// perhapsNot: an argument may be None, which the parameter does not take.
+func (a *analysis) perhapsNot(o *object, p *effect.Param, x argument) {
+	if x.typ.has(none) && (x.typ.any || len(x.typ.atoms) > 1) && p.Default == "" && !admits(p, "NoneType", atom{kind: none}) {
 		a.perhaps(x.node, x.typ, o.path)
 	}
 }
@@ -591,7 +595,7 @@ func (a *analysis) keyed(o *object, g *arguments, all Type) Type {
 	for _, at := range o.recv.atoms {
 		if at.kind == dict {
 			u, _ := at.obj.under(k.lit)
-			t = join(t, u)
+			t = join(t, a.from(at.obj, u))
 		}
 	}
 	return t

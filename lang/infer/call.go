@@ -262,7 +262,28 @@ func (a *analysis) passed(f *fn, g *arguments) []Type {
 			}
 		}
 	}
+	for i := range types {
+		types[i] = a.hand(types[i])
+	}
 	return types
+}
+
+// hand is what a parameter is given: today's callers say what it is, and others may say otherwise.
+func (a *analysis) hand(t Type) Type {
+	for _, at := range t.atoms {
+		if at.obj != nil && !at.obj.handed && at.kind != none && at.kind != function {
+			a.set(&at.obj.handed)
+		}
+	}
+	return t.turned(spelt, tunable)
+}
+
+// from is what is read of an object, in a function that was given it maybe.
+func (a *analysis) from(o *object, t Type) Type {
+	if o == nil || !o.handed || o.home == a.here() {
+		return t
+	}
+	return a.hand(t)
 }
 
 // keywordOnly tells whether a parameter stands behind * or *args.

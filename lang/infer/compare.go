@@ -31,6 +31,14 @@ func (a *analysis) comparison(e *syntax.BinaryExpr, x, y Type) {
 	if a.uncalled(e, e.X, x, y) || a.uncalled(e, e.Y, y, x) {
 		return
 	}
+	if x.unchosen() && onlyKind(y, none) {
+		d := diagnostic.Diagnostic{Message: "this is always true: " + freeForm, Note: a.origin(e.X, x), Hint: freeFormHint}
+		if e.Op == syntax.NEQ {
+			d.Message = "this is never true: " + freeForm
+		}
+		a.warn("never_equal", e, d)
+		return
+	}
 	if e.Op == syntax.NEQ && onlyKind(y, none) {
 		return // who makes sure is not wrong
 	}
@@ -39,8 +47,8 @@ func (a *analysis) comparison(e *syntax.BinaryExpr, x, y Type) {
 			return // nobody takes a function for something else by mistake, but in a test
 		}
 	}
-	for _, at := range x.atoms {
-		if mayEqual(at, y) {
+	for _, at := range x.open(y).atoms {
+		if mayEqual(at, y.open(x)) {
 			return
 		}
 	}
@@ -50,6 +58,25 @@ func (a *analysis) comparison(e *syntax.BinaryExpr, x, y Type) {
 		}
 	}
 	a.never(e, e.X, x, y, "these are never equal")
+}
+
+// open is a type for a comparison with another: a setting of the script may be any text, number or
+// bool of its kind, unless it is spelt almost like one of those that there are.
+func (t Type) open(other Type) Type {
+	var listed []string
+	for _, at := range other.atoms {
+		if at.exact && at.from == said {
+			listed = append(listed, at.lit)
+		}
+	}
+	out := union{all: Type{any: t.any}}
+	for _, at := range t.atoms {
+		if at.exact && at.from == tunable && (at.kind != text || diagnostic.Meant(at.lit, listed) == "") {
+			at = atom{kind: at.kind}
+		}
+		out.add(of(at))
+	}
+	return out.all
 }
 
 // uncalled: a method is compared with a value, and not what it gives.
@@ -145,8 +172,8 @@ func (a *analysis) membership(e *syntax.BinaryExpr, x, y Type) {
 	if !elems.known() || !x.known() {
 		return
 	}
-	for _, at := range x.atoms {
-		if mayEqual(at, elems) {
+	for _, at := range x.open(elems).atoms {
+		if mayEqual(at, elems.open(x)) {
 			a.misspelt(e.Y, exacts(x))
 			return
 		}

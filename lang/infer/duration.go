@@ -3,6 +3,7 @@ package infer
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.starlark.net/syntax"
 
@@ -35,6 +36,29 @@ func (a *analysis) duration(o *object, p *effect.Param, x argument, call *syntax
 	}
 	a.report("bad_duration", x.node, call, diagnostic.Diagnostic{Message: o.path + ": for parameter " + p.Name + ": " + wrong.Error(),
 		Hint: contract.DurationHint(first), Note: a.origin(x.node, x.typ)})
+}
+
+// Reached is a text of the script that reaches a parameter of a builtin by way of names.
+type Reached struct {
+	File *File
+	Arg  syntax.Expr // what is passed
+	By   string      // the builtin
+	For  effect.Param
+	Text string
+}
+
+// reach notes the texts that an argument may be, of which not all need do: of what is read by a key
+// that is computed it is not known which it is.
+func (a *analysis) reach(o *object, p *effect.Param, x argument) {
+	root, _ := way.Path(x.node)
+	if a.muted() || root == nil || a.depth > 0 || p.Type != "duration" && !strings.HasPrefix(o.path, "schedule.") {
+		return
+	}
+	for _, s := range exactTexts(x.typ) {
+		if r := (Reached{a.file.File, x.node, o.path, *p, s}); !slices.ContainsFunc(a.reaches, func(q Reached) bool { return q.Arg == r.Arg && q.Text == s && q.For.Name == p.Name }) {
+			a.reaches = append(a.reaches, r)
+		}
+	}
 }
 
 // computedDuration: whatever is put into a text that is computed here, it is no duration.

@@ -25,7 +25,7 @@ const noValue = "what has failed has no value: .ok says whether it has"
 // readOf notes that somebody reads how a call ended, which says whether an Outcome has a value.
 func (a *analysis) readOf(o *object, name string) {
 	if a.saying && o.form.Name == "Outcome" && name != "value" {
-		a.chooseAnswer(atom{kind: record, obj: o})
+		a.chooseAnswer(atom{kind: record, obj: o}, nil)
 	}
 }
 
@@ -489,7 +489,7 @@ func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Ty
 	if options, ok := args["options"]; ok && !g.loose() {
 		choice = join(anyText, noneType) // which options there are is not known, but each is a text
 		if elems := elementsOf(options.typ); elems.known() && onlyKind(elems, text) {
-			choice = elems
+			choice = elems.turned(spelt, said).turned(tunable, said)
 		}
 	}
 	if options, given := args["options"]; !g.loose() && (!given || len(displayed(unparenNode(options.node))) == 0 && onlyKind(options.typ, list) && a.barren(options.typ) && elementsOf(options.typ).empty()) {

@@ -39,7 +39,7 @@ func (a *analysis) evaluate(e syntax.Expr, w *flow) Type {
 	case *syntax.Ident:
 		return a.ident(e, w)
 	case *syntax.Literal:
-		return literal(e)
+		return literal(e).turned(said, a.origins())
 	case *syntax.ListExpr:
 		return a.display(list, e, e.List, w)
 	case *syntax.TupleExpr:
@@ -81,6 +81,14 @@ func (a *analysis) reached(e syntax.Expr, w *flow) Type {
 		return Type{}
 	}
 	return a.expr(e, w)
+}
+
+// origins is the origin of what stands in the text that is gone over.
+func (a *analysis) origins() origin {
+	if a.fn == nil {
+		return tunable
+	}
+	return spelt
 }
 
 func literal(e *syntax.Literal) Type {
@@ -135,7 +143,7 @@ func (w *flow) fact(root *syntax.Ident, path string) int {
 
 // recall is the type of a path: what a condition has said of it, if one has.
 func (a *analysis) recall(e syntax.Expr, t Type, w *flow) Type {
-	root, path := pathOf(e)
+	root, path := way.Path(e)
 	if root == nil {
 		return t
 	}
@@ -143,39 +151,6 @@ func (a *analysis) recall(e syntax.Expr, t Type, w *flow) Type {
 		return w.facts[i].typ
 	}
 	return t
-}
-
-// pathOf is the variable that an expression begins at, and the way from there: fields and literal
-// keys, also where they are read with .get. The variable is nil for what is no path.
-func pathOf(e syntax.Expr) (root *syntax.Ident, path string) {
-	switch e := way.Unparen(e).(type) {
-	case *syntax.Ident:
-		return variable(e), ""
-	case *syntax.DotExpr:
-		root, path = pathOf(e.X)
-		return root, path + "." + e.Name.Name
-	case *syntax.IndexExpr:
-		if l, ok := way.Unparen(e.Y).(*syntax.Literal); ok {
-			root, path = pathOf(e.X)
-			return root, path + "[" + l.Raw + "]"
-		}
-	case *syntax.CallExpr:
-		if of, key := gets(e); key != nil {
-			root, path = pathOf(of)
-			return root, path + "[" + key.Raw + "]"
-		}
-	}
-	return nil, ""
-}
-
-// gets is what d.get("key") reads from, and the key, which is nil for any other call.
-func gets(e *syntax.CallExpr) (of syntax.Expr, key *syntax.Literal) {
-	method, ok := way.Unparen(e.Fn).(*syntax.DotExpr)
-	if !ok || method.Name.Name != "get" || len(e.Args) != 1 {
-		return nil, nil
-	}
-	key, _ = way.Unparen(e.Args[0]).(*syntax.Literal)
-	return method.X, key
 }
 
 // indexed are facts of what may be changed by whoever has it.
@@ -194,7 +169,7 @@ func (a *analysis) predeclared(name string) Type {
 	case "None":
 		return noneType
 	case "True", "False":
-		return exactly(boolean, name)
+		return exactly(boolean, name).turned(said, a.origins())
 	}
 	v, ok := a.world.Names[name]
 	if !ok {
@@ -468,7 +443,7 @@ func (a *analysis) index(e *syntax.IndexExpr, x, y Type) Type {
 		u, wrong := a.indexAtom(e, at, y)
 		if wrong == "" {
 			fits = true
-			t = join(t, u)
+			t = join(t, a.from(at.obj, u))
 		} else {
 			why = wrong
 		}
@@ -608,7 +583,7 @@ func (a *analysis) through(e syntax.Expr, t Type) Type {
 	for _, at := range t.atoms {
 		u, ok := at.through()
 		fits = fits || ok
-		out = join(out, u)
+		out = join(out, a.from(at.obj, u))
 	}
 	if !fits && t.known() {
 		a.cannotIterate(e, t)

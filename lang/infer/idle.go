@@ -30,11 +30,11 @@ func (a *analysis) idle(e syntax.Expr, w *flow) {
 			a.unusedValue(e, "this is not called", "write "+a.file.briefly(e)+"()")
 			return
 		}
-		if !mayCall(e) {
+		if !way.MayCall(e) {
 			a.unusedValue(e, "what this gives is not used", "")
 		}
 	case *syntax.ListExpr, *syntax.DictExpr, *syntax.TupleExpr, *syntax.LambdaExpr:
-		if !mayCall(e) {
+		if !way.MayCall(e) {
 			a.unusedValue(e, "what this gives is not used", "")
 		}
 	}
@@ -49,17 +49,6 @@ func idleHint(e *syntax.BinaryExpr) string {
 		return "x = y gives a value to x, x == y compares"
 	}
 	return ""
-}
-
-// mayCall tells whether there is a call in an expression, for the sake of which it may stand there.
-func mayCall(e syntax.Expr) bool {
-	found := false
-	syntax.Walk(e, func(n syntax.Node) bool {
-		_, call := n.(*syntax.CallExpr)
-		found = found || call
-		return !found
-	})
-	return found
 }
 
 // forTheError are functions without effect that may be called to see whether they fail, or that

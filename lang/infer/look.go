@@ -29,7 +29,7 @@ func (a *analysis) look(e syntax.Expr, w *flow) {
 				a.seek(n.X, w)
 			}
 			for _, operand := range []syntax.Expr{n.X, n.Y} {
-				if root, _ := pathOf(operand); root == nil || !orders(n.Op) {
+				if root, _ := way.Path(operand); root == nil || !orders(n.Op) {
 					a.inside = operand == n.Y && (n.Op == syntax.IN || n.Op == syntax.NOT_IN)
 					a.look(operand, w)
 					a.inside = false
@@ -37,7 +37,7 @@ func (a *analysis) look(e syntax.Expr, w *flow) {
 			}
 			return false
 		case *syntax.Ident, *syntax.DotExpr, *syntax.IndexExpr, *syntax.CallExpr:
-			if root, path := pathOf(n.(syntax.Expr)); root != nil {
+			if root, path := way.Path(n.(syntax.Expr)); root != nil {
 				a.lookAt(n.(syntax.Expr), root, path, w)
 				return false
 			}
@@ -69,8 +69,8 @@ func (a *analysis) lookAt(e syntax.Expr, root *syntax.Ident, path string, w *flo
 		a.chosenBy[path[i:]] = true
 	}
 	apart := a.chooses() || a.aliased[root]
-	if apart && !a.inside {
-		a.choose(a.quietly(e, w))
+	if apart && !a.inside && !a.falling { // x or "-" gives it another value, and chooses nothing
+		a.choose(a.quietly(e, w), e)
 	}
 	for _, state := range states {
 		before, ok := strings.CutSuffix(path, state)
@@ -82,7 +82,7 @@ func (a *analysis) lookAt(e syntax.Expr, root *syntax.Ident, path string, w *flo
 			continue
 		}
 		for _, at := range a.quietly(way.Unparen(e).(*syntax.DotExpr).X, w).atoms {
-			a.chooseAnswer(at)
+			a.chooseAnswer(at, e)
 		}
 	}
 }
@@ -92,10 +92,37 @@ type looked struct {
 	fn     *fn
 	at     syntax.Position
 	inside bool // it looks for something in what the path leads to
+	looped bool // in a loop
+}
+
+func (a *analysis) lookingAt(e syntax.Expr) looked {
+	return looked{a.fn, way.Start(e), a.inside, len(a.loops) > 0}
+}
+
+// behind tells whether a look comes when a use is over: it stands in a function that calls the
+// other one by its name, in front of it.
+func (l looked) behind(p optional) bool {
+	f := p.fn
+	for f != nil && f.outer != nil {
+		f = f.outer
+	}
+	if f == nil || l.fn == nil || l.fn == f || l.looped {
+		return false
+	}
+	calls := 0
+	for _, c := range f.callers {
+		if c.fn == l.fn {
+			if c.looped || !way.Before(c.at, l.at) {
+				return false
+			}
+			calls++
+		}
+	}
+	return calls > 0
 }
 
 func (a *analysis) lookedHere(e syntax.Expr, root *syntax.Ident, path string) {
-	key, here := tag(root, path), looked{a.fn, way.Start(e), a.inside}
+	key, here := tag(root, path), a.lookingAt(e)
 	if !slices.Contains(a.tested[key], here) {
 		a.tested[key] = append(a.tested[key], here)
 	}
@@ -107,10 +134,10 @@ func (l looked) counts(p optional) bool {
 	return l.fn != p.fn || p.looped || l.at.Line <= way.Start(p.use).Line
 }
 
-func (a *analysis) chooseAnswer(at atom) {
+func (a *analysis) chooseAnswer(at atom, e syntax.Expr) {
 	for _, name := range answers {
 		if at.kind == record && at.obj.fields[name] != nil {
-			a.choose(at.obj.fields[name].typ)
+			a.choose(at.obj.fields[name].typ, e)
 		}
 	}
 }
@@ -127,11 +154,18 @@ func (f *fn) isMain() bool {
 }
 
 // choose notes that a condition has looked whether a value is there, whatever the name of what has
-// it elsewhere.
-func (a *analysis) choose(t Type) {
+// it elsewhere. It looks at an expression, nil where that is anywhere.
+func (a *analysis) choose(t Type, e syntax.Expr) {
 	for _, at := range t.atoms {
-		if at.kind == none && at.obj != nil && at.obj.why != "falls" {
-			a.chosen[at.obj] = true
+		if at.kind != none || at.obj == nil || at.obj.why == "falls" {
+			continue
+		}
+		var l looked
+		if e != nil {
+			l = a.lookingAt(e)
+		}
+		if !slices.Contains(a.chosen[at.obj], l) {
+			a.chosen[at.obj] = append(a.chosen[at.obj], l)
 		}
 	}
 }
@@ -139,19 +173,19 @@ func (a *analysis) choose(t Type) {
 // alias notes that a variable is another name for what a path leads to.
 func (a *analysis) alias(lhs, rhs syntax.Expr) {
 	id, ok := way.Unparen(lhs).(*syntax.Ident)
-	if root, path := pathOf(rhs); ok && root != nil && path != "" && variable(id) != nil {
+	if root, path := way.Path(rhs); ok && root != nil && path != "" && variable(id) != nil {
 		a.aliased[variable(id)] = true
 	}
 }
 
 // lookedFor tells whether a condition looks at what a warning says may be missing.
 func (a *analysis) lookedFor(p optional) bool {
-	if i := strings.LastIndexByte(p.path, '['); i >= 0 && p.finding.Diagnostic.Kind == "missing_key" {
+	if i := strings.LastIndexByte(p.path, '['); i >= 0 && (p.absent || p.finding.Diagnostic.Kind == "missing_key") {
 		if a.chosenBy[p.path[i:]] || p.absent && a.sought[p.path[i:]] {
 			return true // elements were chosen by it, under whatever name
 		}
 	}
-	return p.finding.missing != nil && a.chosen[p.finding.missing] || p.root != nil && a.lookedAt(p)
+	return p.finding.missing != nil && slices.ContainsFunc(a.chosen[p.finding.missing], func(l looked) bool { return !l.behind(p) }) || p.root != nil && a.lookedAt(p)
 }
 
 // lookedAt tells whether a condition looks at a path, at what it leads through, or at what it was
@@ -198,7 +232,7 @@ func (a *analysis) lookedUp(call *syntax.CallExpr) bool {
 	if !ok {
 		return true
 	}
-	root, _ := pathOf(method.X)
+	root, _ := way.Path(method.X)
 	if root == nil {
 		_, written := way.Unparen(method.X).(*syntax.DictExpr)
 		return !written

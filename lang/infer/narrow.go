@@ -64,7 +64,7 @@ func tag(root *syntax.Ident, path string) string {
 
 // restrict makes the type of a path smaller.
 func (a *analysis) restrict(e syntax.Expr, w *flow, to func(Type) Type) {
-	root, path := pathOf(e)
+	root, path := way.Path(e)
 	if root == nil || w.dead {
 		return
 	}

@@ -21,6 +21,8 @@ type object struct {
 	at     syntax.Node // where it is made; nil for what is there from the beginning
 	file   *unit
 	home   *region
+	top    bool    // it stands at the top level
+	handed bool    // it was given to a parameter somewhere
 	made   bool    // at the top level of a file that is frozen behind it
 	lent   bool    // it got where nobody sees what becomes of it: it may hold anything
 	loses  bool    // something is taken out of it somewhere
@@ -68,7 +70,7 @@ func (a *analysis) object(k kind, node syntax.Node, part any) *object {
 	if o := a.objects[key]; o != nil {
 		return o
 	}
-	o := &object{kind: k, at: node, file: a.file, home: a.here(), made: a.fn == nil && a.file != nil && a.file.Pure}
+	o := &object{kind: k, at: node, file: a.file, home: a.here(), top: a.fn == nil, made: a.fn == nil && a.file != nil && a.file.Pure}
 	a.objects[key] = o
 	return o
 }
@@ -191,7 +193,13 @@ func (o *object) addValues(u *union) {
 func (o *object) keys() Type {
 	u := union{all: o.key}
 	for _, k := range o.order {
-		u.add(exactly(text, k))
+		at := atom{kind: text, exact: true, lit: k, from: spelt}
+		if o.shaped != nil {
+			at.from = said
+		} else if o.top {
+			at.from = tunable
+		}
+		u.add(of(at))
 	}
 	if o.lent {
 		u.add(unknown)

@@ -5,6 +5,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // What operators take is not written down here: the operators of the machine are asked, with a few
@@ -141,7 +142,10 @@ func (a *analysis) binaryExpr(e *syntax.BinaryExpr, w *flow) Type {
 
 // logical is x and y, x or y: the value of one of them. The truth of the last one is not asked for.
 func (a *analysis) logical(e *syntax.BinaryExpr, w *flow) Type {
+	_, a.falling = way.Unparen(e.Y).(*syntax.Literal)
+	a.falling = a.falling && e.Op == syntax.OR
 	x, yes, no := a.decide(e.X, w)
+	a.falling = false
 	if a.saying {
 		a.written(e, e.Y)
 	}
@@ -377,7 +381,8 @@ func (a *analysis) unary(e *syntax.UnaryExpr, w *flow) Type {
 	for _, at := range x.atoms {
 		switch {
 		case at.kind == integer && e.Op == syntax.MINUS && at.exact && at.lit[0] != '-' && at.lit != "0":
-			t, fits = join(t, exactly(integer, "-"+at.lit)), true
+			at.lit = "-" + at.lit
+			t, fits = join(t, of(at)), true
 		case at.kind == integer, at.kind == float && e.Op != syntax.TILDE:
 			t, fits = join(t, of(atom{kind: at.kind})), true
 		case at.kind == opaque, at.kind == module, at.kind == set:

@@ -32,6 +32,9 @@ const (
 
 // remember keeps a call for [analysis.probeAll], which looks at it when nothing grows any more.
 func (a *analysis) remember(f *fn, g *arguments) {
+	if a.saying && g.call != nil {
+		f.callers = append(f.callers, a.lookingAt(g.call))
+	}
 	if !a.saying || g.call == nil || g.either || g.loose() || a.muted() {
 		return
 	}

@@ -89,7 +89,7 @@ func (a *analysis) placedAt(f Finding, entry *File) []Finding {
 	for in.outer != nil {
 		in = in.outer
 	}
-	if strings.HasPrefix(f.File.Name, library) && conditional(in.decl.Body, f.Start) {
+	if strings.HasPrefix(f.File.Name, library) && way.Conditional(in.decl.Body, f.Start) {
 		return nil
 	}
 	var list []Finding
@@ -111,31 +111,6 @@ func (a *analysis) placedAt(f Finding, entry *File) []Finding {
 		return []Finding{f}
 	}
 	return list
-}
-
-// conditional tells whether a place of a function is reached only where a condition holds. The
-// types of a program do not say which way a function of the library goes for what it is given.
-func conditional(body []syntax.Stmt, at syntax.Position) bool {
-	found := false
-	within := func(n syntax.Node) {
-		from, to := way.Span(n)
-		found = found || !way.Before(at, from) && way.Before(at, to)
-	}
-	for _, s := range body {
-		syntax.Walk(s, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.IfStmt:
-				for _, branch := range append(n.True[:len(n.True):len(n.True)], n.False...) {
-					within(branch)
-				}
-			case *syntax.CondExpr:
-				within(n.True)
-				within(n.False)
-			}
-			return !found
-		})
-	}
-	return found
 }
 
 // usable tells whether a finding about the entry holds with what loaded functions give. That these

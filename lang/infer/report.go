@@ -72,7 +72,7 @@ func (a *analysis) origin(e syntax.Expr, t Type) string {
 	if at, ok := t.only(); ok && at.kind == none && at.obj != nil && at.obj.why == "falls" {
 		return at.obj.fn.show() + " ends without a return on line " + itoa(int(way.End(at.obj.at).Line))
 	}
-	root, _ := pathOf(e)
+	root, _ := way.Path(e)
 	if root == nil || !a.saying {
 		return ""
 	}
@@ -179,7 +179,7 @@ func (a *analysis) later(e syntax.Expr, kind string, d diagnostic.Diagnostic) {
 // for nothing.
 func (a *analysis) laterOf(missing *object, e syntax.Expr, kind string, d diagnostic.Diagnostic) *optional {
 	d.Severity = diagnostic.Warning
-	root, path := pathOf(e)
+	root, path := way.Path(e)
 	f, ok := a.finding(kind, e, nil, d)
 	if !ok {
 		return nil
@@ -329,15 +329,21 @@ func (a *analysis) neverTrue(e syntax.Expr, t Type) {
 // truthOfDecision: a Decision fails in a condition. One that may be None too is an error as well:
 // the condition is there to tell the two apart, and cannot.
 func (a *analysis) truthOfDecision(e syntax.Expr, t Type) {
-	some := t.filter(func(at atom) bool { return at.kind != none })
-	for _, at := range some.atoms {
-		if !at.recordOf("Decision") {
+	some := t.filter(func(at atom) bool { return at.recordOf("Decision") })
+	for _, at := range t.atoms {
+		if at.kind != none && at.kind != boolean && !at.recordOf("Decision") {
 			return
 		}
 	}
-	switch len(some.atoms) {
-	case 0:
-	case len(t.atoms):
+	switch {
+	case len(some.atoms) == 0:
+	case t.has(boolean):
+		d := diagnostic.Diagnostic{Message: "this may be a Decision, which has no truth value", Note: a.origin(e, t), Hint: "give a bool in its place: d." + strings.TrimPrefix(choiceHint(some), "use .")}
+		if d.Note == "" {
+			d.Note = "the Decision comes from line " + itoa(int(way.Start(some.atoms[0].obj.at).Line))
+		}
+		a.warn("no_truth", e, d)
+	case len(some.atoms) == len(t.atoms):
 		a.report("no_truth", e, e, diagnostic.Diagnostic{Message: "a Decision has no truth value", Hint: choiceHint(t), Note: a.origin(e, t)})
 	default:
 		a.report("no_truth", e, nil, diagnostic.Diagnostic{Message: "this may be a Decision, which has no truth value", Note: a.origin(e, t),
@@ -748,7 +754,7 @@ func (a *analysis) putIntoItself(call *syntax.CallExpr, args bound) {
 	if !ok {
 		return
 	}
-	root, _ := pathOf(dot.X)
+	root, _ := way.Path(dot.X)
 	for _, x := range args {
 		id, ok := unparenNode(x.node).(*syntax.Ident)
 		if !ok || root == nil || variable(id) != root {
@@ -832,7 +838,9 @@ func (a *analysis) meets(x argument, s *contract.Shape, message string) {
 	if x.node == nil || !a.saying {
 		return
 	}
+	a.holding = x.node
 	b := a.breaks(x.typ, s, "", 6)
+	a.holding = nil
 	if b == nil {
 		return
 	}
@@ -845,11 +853,23 @@ func (a *analysis) meets(x argument, s *contract.Shape, message string) {
 	if within := holding(x.typ); within != "" && b.path == "" {
 		d.Hint = "write " + a.file.briefly(x.node) + within
 	}
-	if b.perhaps {
+	switch {
+	case b.put != "":
+		a.unlessSought(b.put, n, d)
+		return
+	case b.perhaps:
 		a.warn("broken_contract", n, d)
 		return
 	}
 	a.report("broken_contract", n, nil, d)
+}
+
+// unlessSought: a key breaks a contract, unless some condition asks whether it is there.
+func (a *analysis) unlessSought(key string, n syntax.Node, d diagnostic.Diagnostic) {
+	d.Severity = diagnostic.Warning
+	if f, ok := a.finding("broken_contract", n, nil, d); ok {
+		a.pending = append(a.pending, optional{path: "[" + quote(key) + "]", fn: a.fn, absent: true, finding: f})
+	}
 }
 
 // held is the field of a record with what it was made for.
@@ -908,7 +928,7 @@ func (a *analysis) changes(n syntax.Node, x Type, what string) {
 		return
 	}
 	d := diagnostic.Diagnostic{Message: "what the top level has made cannot be changed any more", Hint: "make it in the function that changes it, or a copy: list(x), dict(x)"}
-	switch name, within := changed(n); {
+	switch name, within := way.Changed(n); {
 	case within:
 		d.Message = "what lies in " + name + " is made at the top level, and cannot be changed any more"
 		d.Hint = "make it in the function that changes it, or copy that too: list(x) and dict(x) share what lies in x"
@@ -938,31 +958,6 @@ func (a *analysis) defaultOf(o *object) string {
 		}
 	}
 	return ""
-}
-
-// changed is the variable whose value a statement or a call changes, or what lies within that.
-func changed(n syntax.Node) (name string, within bool) {
-	var e syntax.Expr
-	switch n := n.(type) {
-	case *syntax.CallExpr:
-		if dot, ok := n.Fn.(*syntax.DotExpr); ok {
-			e = dot.X
-		}
-	case *syntax.IndexExpr:
-		e = n.X
-	case *syntax.AssignStmt:
-		e = n.LHS
-	}
-	for {
-		switch x := e.(type) {
-		case *syntax.Ident:
-			return x.Name, within
-		case *syntax.IndexExpr:
-			e, within = x.X, true
-		default:
-			return "", false
-		}
-	}
 }
 
 // unmade: nothing to say of a closure yet.

@@ -329,8 +329,12 @@ func leastOf(t Type) int {
 func (a *analysis) missingOrder(who string, t Type, x argument) {
 	for _, at := range t.atoms {
 		if at.kind == none && at.obj != nil && len(t.atoms) > 1 && at.obj.why != "falls" {
+			place := "x or 0"
+			if t.has(text) {
+				place = `x or ""`
+			}
 			a.laterOf(at.obj, x.node, "maybe_none", diagnostic.Diagnostic{Message: who + ": what is put in order may be None, which has no order", Got: t.brief(),
-				Note: at.obj.why, Hint: "leave these out, or give them a place: x or 0"})
+				Note: at.obj.why, Hint: "leave these out, or give them a place: " + place})
 			return
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
+	"starling/lang/way"
 )
 
 // shaped is the type of values that a contract has checked. They are new values, made at the node.
@@ -98,6 +99,7 @@ type breach struct {
 	perhaps         bool // it does not break it where a list or a dict is empty, or on another way
 	hint            string
 	node            syntax.Node // where it stands, nil if that is not known
+	put             string      // the key by which it is put there on some way, "" where it is there from the beginning
 }
 
 // breaks finds how every value of a type breaks a contract, nil if some may not, unless the others
@@ -281,7 +283,7 @@ func somewhere(b *breach, least int) *breach {
 
 // fieldsBreak finds a field that is too many, missing, or wrong in every dict of the object.
 func (a *analysis) fieldsBreak(o *object, s *contract.Shape, path string, depth int) *breach {
-	if b := undeclared(o, s, path); b != nil {
+	if b := a.undeclared(o, s, path); b != nil {
 		return b
 	}
 	var worst *breach
@@ -290,10 +292,13 @@ func (a *analysis) fieldsBreak(o *object, s *contract.Shape, path string, depth 
 		switch {
 		case f == nil && m.Required && !o.textKeys():
 			worst = worse(worst, &breach{path: path, got: "no " + m.Name, want: m.Type.Brief})
-		case f != nil && f.must && !o.loses && !o.textKeys():
+		case f != nil && (f.must || a.putBefore(o, f)) && !o.loses && !o.textKeys():
 			b := a.breaks(f.typ, m.Type, path+"."+m.Name, depth-1)
 			if b != nil && b.node == nil {
 				b.node = f.at
+			}
+			if b != nil && !f.must {
+				b.perhaps, b.put = true, m.Name
 			}
 			worst = worse(worst, b)
 		}
@@ -302,7 +307,7 @@ func (a *analysis) fieldsBreak(o *object, s *contract.Shape, path string, depth 
 }
 
 // undeclared finds a field that a contract does not have.
-func undeclared(o *object, s *contract.Shape, path string) *breach {
+func (a *analysis) undeclared(o *object, s *contract.Shape, path string) *breach {
 	if s.Rest != nil || o.loses {
 		return nil
 	}
@@ -315,14 +320,37 @@ func undeclared(o *object, s *contract.Shape, path string) *breach {
 	}
 	for _, k := range o.order {
 		f := o.fields[k]
-		if slices.Contains(names, k) || !f.must {
+		if slices.Contains(names, k) || !f.must && !a.putBefore(o, f) {
 			continue
 		}
 		b := &breach{path: path + "." + k, got: "a field that the contract does not have", want: oneOf(names), node: f.at, hint: diagnostic.Meant(k, free)}
 		if entry, ok := f.at.(*syntax.DictEntry); ok {
 			b.node = entry.Key
 		}
+		if index, ok := f.at.(*syntax.IndexExpr); ok {
+			b.node = index.Y
+		}
+		if !f.must {
+			b.perhaps, b.put = true, k
+		}
 		return b
 	}
 	return nil
+}
+
+// putBefore tells whether a key may have been put into a dict when it is held against a contract:
+// above in the same function, or by the function that makes the dict and gives it back.
+func (a *analysis) putBefore(o *object, f *field) bool {
+	if f.must || !f.put || o.lent || a.holding == nil || a.fn == nil {
+		return false
+	}
+	if o.home == a.fn.region {
+		return way.Follows(a.fn.decl.Body, way.Start(f.at), way.Start(a.holding))
+	}
+	for _, maker := range a.calls {
+		if maker.region == o.home && maker.file == o.file {
+			return way.Holds(maker.node, way.Start(f.at)) && maker.result.holds(atom{kind: dict, obj: o})
+		}
+	}
+	return false
 }

@@ -38,10 +38,20 @@ const (
 type atom struct {
 	kind  kind
 	exact bool    // the value is lit
+	from  origin  // of what is exact: who says so
 	lit   string  // of a text, an int as digits, "True" or "False"; the name of an opaque type; of a text that is not exact its form, "duration" or "timestamp"
 	obj   *object // of all that has parts; of None why it is there, nil where it was written
 	span  span    // what a contract says of a number, or of the length of a text
 }
+
+// origin is who says that a text, a number or a bool is one value exactly.
+type origin uint8
+
+const (
+	said    origin = iota // a contract, a gate, a builtin: it is one of those that there are
+	spelt                 // it stands in a function
+	tunable               // it stands at the top level, or is given to a parameter: another day it is another
+)
 
 // Type is a set of values that holds every value that may be seen at a place, and perhaps more. The
 // zero Type is empty: nothing gets there, or it is not known yet what does. Types do not change.
@@ -217,6 +227,21 @@ func (t Type) loose() Type {
 	}
 	out.any = t.any
 	return out
+}
+
+// turned is the type with what is exact and of one origin said to be of another.
+func (t Type) turned(from, to origin) Type {
+	if !slices.ContainsFunc(t.atoms, func(a atom) bool { return a.exact && a.from == from }) {
+		return t
+	}
+	out := union{all: Type{any: t.any}}
+	for _, a := range t.atoms {
+		if a.exact && a.from == from {
+			a.from = to
+		}
+		out.add(of(a))
+	}
+	return out.all
 }
 
 // maybeTrue and maybeFalse tell whether a value of the atom can be that in a condition.

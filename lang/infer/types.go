@@ -39,6 +39,14 @@ func (r *Result) Types(f *File) []Typed {
 	return list
 }
 
+// Reached lists the texts that reach parameters of builtins by way of names.
+func (r *Result) Reached() []Reached {
+	if r.a == nil {
+		return nil // nobody has inferred anything
+	}
+	return r.a.reaches
+}
+
 // Signatures are those of the functions that a file's top level defines, by name: with the types of
 // parameters and result, where there is something to say of them.
 func (r *Result) Signatures(f *File) map[string]string {

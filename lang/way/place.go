@@ -38,6 +38,23 @@ func lacksBracket(n syntax.Node) bool {
 	return false
 }
 
+// Written is the one place of a file where a text stands, nil where there is none or more of them.
+func Written(f *syntax.File, s string) syntax.Expr {
+	var place syntax.Expr
+	n := 0
+	syntax.Walk(f, func(node syntax.Node) bool {
+		if l, ok := node.(*syntax.Literal); ok && l.Value == s {
+			place = l
+			n++
+		}
+		return true
+	})
+	if n != 1 {
+		return nil
+	}
+	return place
+}
+
 // Start is where a node begins.
 func Start(n syntax.Node) syntax.Position {
 	from, _ := n.Span()
