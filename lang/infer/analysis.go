@@ -10,6 +10,7 @@ import (
 	"starling/lang/diagnostic"
 	"starling/lang/doc"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // File is one module of a program.
@@ -91,11 +92,11 @@ type analysis struct {
 	found   []Finding
 	reaches []Reached
 
-	asks     map[string]bool      // names that the program asks about; nil until somebody wants to know
-	settings map[string][]setting // where memory is set, by the function that does it; nil until somebody asks
-	passings []passing            // what functions are given, call by call
-	probes   int                  // how many calls were gone over for themselves
-	depth    int                  // how many of them are within each other
+	asks     map[string]bool         // names that the program asks about; nil until somebody wants to know
+	settings map[*unit][]way.Setting // where memory is set; nil until somebody asks
+	passings []passing               // what functions are given, call by call
+	probes   int                     // how many calls were gone over for themselves
+	depth    int                     // how many of them are within each other
 
 	// What is being gone over.
 	file    *unit

@@ -307,8 +307,11 @@ func (a *analysis) unknownNames(o *object, b *effect.Builtin, g *arguments) {
 	}
 	for _, name := range at.obj.order {
 		if hint := diagnostic.Meant(name, known); !contains(known, name) && hint != "" && at.obj.fields[name].put {
-			a.warn("unknown_keyword", behind, diagnostic.Diagnostic{
-				Message: o.path + ": unexpected keyword argument " + quote(name), Hint: hint})
+			d := diagnostic.Diagnostic{Message: o.path + ": unexpected keyword argument " + quote(name), Hint: hint}
+			if at := at.obj.fields[name].at; at != nil && !standsIn(at, g.call) {
+				d.Note = quote(name) + " comes from line " + itoa(int(way.Start(at).Line))
+			}
+			a.warn("unknown_keyword", behind, d)
 		}
 	}
 }

@@ -125,6 +125,8 @@ func neverHint(x, y Type) string {
 			}
 		}
 		switch {
+		case ok && at.exact && at.kind == text && quotedNumber(at.lit) && onlyNumbers(pair[1]):
+			return "write " + at.lit + ", without quotes"
 		case onlyKind(pair[0], boolean) && onlyKind(pair[1], text):
 			return "a bool is True or False, and a condition by itself: if x"
 		case ok && at.recordOf("Completed") && onlyNumbers(pair[1]):
@@ -152,7 +154,13 @@ func exacts(t Type) []string {
 }
 
 func oneOf(list []string) string {
-	if len(list) == 1 {
+	var once []string
+	for _, s := range list {
+		if !contains(once, s) {
+			once = append(once, s)
+		}
+	}
+	if list = once; len(list) == 1 {
 		return list[0]
 	}
 	return "one of " + strings.Join(list, ", ")

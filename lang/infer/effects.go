@@ -2,6 +2,7 @@ package infer
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.starlark.net/syntax"
@@ -429,8 +430,14 @@ func (a *analysis) ruling(listener argument, answer Type) {
 	if !a.saying || listener.node == nil || !answer.known() || some.empty() {
 		return
 	}
-	d := diagnostic.Diagnostic{Message: "on_event: what it gives", Got: some.brief(), Want: "proceed(), stop(…), steer(…) or None"}
-	if some.has(boolean) {
+	d := diagnostic.Diagnostic{Message: "on_event: what it gives", Got: some.String(), Want: "proceed(), stop(…), steer(…) or None"}
+	if word, ok := some.only(); ok && word.kind == text && word.exact {
+		d.Note = a.wroteWord(strconv.Quote(word.lit), listener.node)
+	}
+	switch {
+	case some.has(text):
+		d.Hint = `return stop("…"), which ends the agent's work and says why`
+	case some.has(boolean):
 		d.Hint = `give stop("…") where the agent is to end, and None where it goes on`
 	}
 	a.warn("bad_type", listener.node, d)
@@ -587,72 +594,26 @@ func (a *analysis) remembered(path string, args bound, g *arguments) Type {
 	return Type{any: true, atoms: []atom{{kind: none, obj: o}}}
 }
 
-// setting is where a variable of memory is set: within which def, and under which key as it is
-// written, "" for one that is computed.
-type setting struct {
-	unit   *unit
-	within *syntax.DefStmt
-	call   *syntax.CallExpr
-	key    string
-}
-
 // setBefore tells whether a variable may be set by another function, or in front of a place of the
 // file.
 func (a *analysis) setBefore(setter, key string, at syntax.Position) bool {
 	if a.settings == nil {
-		a.settings = map[string][]setting{}
+		a.settings = map[*unit][]way.Setting{}
 		for _, u := range a.units {
-			a.setIn(u, nil, u.Tree.Stmts)
+			a.settings[u] = way.Settings(nil, u.Tree.Stmts)
 		}
 	}
-	for _, s := range a.settings[setter] {
-		if s.key != "" && s.key != key {
-			continue
-		}
-		if s.unit != a.file || s.within == nil || !way.Holds(s.within, at) || way.Before(way.Start(s.call), at) {
-			return true
+	for u, list := range a.settings {
+		for _, s := range list {
+			if s.By != setter || s.Key != "" && s.Key != key {
+				continue
+			}
+			if u != a.file || s.Within == nil || !way.Holds(s.Within, at) || way.Before(way.Start(s.Call), at) {
+				return true
+			}
 		}
 	}
 	return false
-}
-
-// setIn notes what statements set in memory.
-func (a *analysis) setIn(u *unit, within *syntax.DefStmt, stmts []syntax.Stmt) {
-	for _, s := range stmts {
-		syntax.Walk(s, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.DefStmt:
-				a.setIn(u, n, n.Body)
-				return false
-			case *syntax.CallExpr:
-				name := pathName(n.Fn)
-				if !strings.HasPrefix(name, "memory.") || !strings.HasSuffix(name, ".set") || len(n.Args) == 0 {
-					break
-				}
-				key := ""
-				if l, ok := way.Unparen(n.Args[0]).(*syntax.Literal); ok {
-					key = l.Raw
-				}
-				a.settings[name] = append(a.settings[name], setting{u, within, n, key})
-			}
-			return true
-		})
-	}
-}
-
-// pathName is an expression as the name of something predeclared is written, "" for any other.
-func pathName(e syntax.Expr) string {
-	switch e := way.Unparen(e).(type) {
-	case *syntax.Ident:
-		if variable(e) == nil {
-			return e.Name
-		}
-	case *syntax.DotExpr:
-		if name := pathName(e.X); name != "" {
-			return name + "." + e.Name.Name
-		}
-	}
-	return ""
 }
 
 // recordField is the type of a field of a record.

@@ -144,10 +144,13 @@ func (a *analysis) filled(o *object, g *arguments) {
 	if n := len(args); n > 0 {
 		hint += "; there " + counted(n)
 	}
-	if _, rest, ok := strings.Cut(err.Error(), "keyword "); ok {
-		hint = cmp.Or(diagnostic.Meant(strings.TrimSuffix(rest, " not found"), g.order), hint)
+	message := err.Error()
+	if _, rest, ok := strings.Cut(message, "keyword "); ok {
+		name := strings.TrimSuffix(rest, " not found")
+		message = "format: the text has {" + name + "}, and nothing is given for it"
+		hint = cmp.Or(diagnostic.Meant(name, g.order), "add "+name+" = …")
 	}
-	a.report("bad_format", g.call, g.call, diagnostic.Diagnostic{Message: err.Error(), Hint: hint})
+	a.report("bad_format", g.call, g.call, diagnostic.Diagnostic{Message: message, Hint: hint})
 }
 
 func counted(n int) string {
@@ -194,6 +197,12 @@ func (a *analysis) joined(x argument, g *arguments) {
 		return
 	}
 	elements := elementsOf(x.typ)
+	for _, at := range elements.atoms {
+		if at.kind == none && at.obj != nil && at.obj.why != "" && elements.has(text) {
+			a.laterOf(at.obj, x.node, "maybe_none", diagnostic.Diagnostic{Message: "string.join: an element of the list may be None", Got: elements.brief(), Want: "string",
+				Note: cmp.Or(a.origin(x.node, of(at)), at.obj.why), Hint: "leave these out: [x for x in … if x != None], or give a text on every way"})
+		}
+	}
 	if !elements.known() || elements.has(text) || elements.has(opaque) || elements.has(module) {
 		return
 	}

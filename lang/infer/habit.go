@@ -49,13 +49,15 @@ func (a *analysis) nothingKept(s *syntax.AssignStmt, t Type, w *flow) {
 
 // supervised: a loop without end that asks an agent and waits for nothing else.
 func (a *analysis) supervised(s *syntax.ForStmt) {
-	asks, waits := false, false
+	asks, waits, fails := false, false, false
 	for _, stmt := range s.Body {
 		syntax.Walk(stmt, func(n syntax.Node) bool {
 			if call, ok := n.(*syntax.CallExpr); ok {
 				switch {
-				case way.Names(call.Fn, "agent"), way.Names(call.Fn, "handoff"):
+				case asking(call):
 					asks = true
+				case way.Names(call.Fn, "fail"):
+					fails = true
 				default:
 					waits = waits || !a.harmless(call)
 				}
@@ -64,15 +66,23 @@ func (a *analysis) supervised(s *syntax.ForStmt) {
 		})
 	}
 	ends, stuck := way.Rounds(s)
-	if asks && len(stuck) > 0 && !ends && !waits {
+	if asks && len(stuck) > 0 && !ends && !waits && !fails {
 		a.warn("endless_asking", stuck[0], diagnostic.Diagnostic{Message: "the loop never changes what this looks at: once it goes on, it never ends, and asks an agent each time",
 			Hint: "give the name its new value within the loop"})
 		return
 	}
-	if asks && !waits && !ends {
+	if asks && !waits && a.file.entry && !way.Calls(a.file.Tree, "budget") && way.Judged(s, asking) {
+		a.warn("endless_asking", s.X, diagnostic.Diagnostic{Message: "only what agents answer ends this loop, and nothing bounds what they cost until then",
+			Hint: "write for n in range(10), or put a budget(…) around it"})
+	}
+	if asks && !waits && !fails && !ends {
 		a.warn("endless_asking", s.X, diagnostic.Diagnostic{Message: "this asks an agent again and again, without an end and without a bound",
 			Hint: "break when it is done, write for _ in range(n), or put a budget(…) around it"})
 	}
+}
+
+func asking(call *syntax.CallExpr) bool {
+	return way.Names(call.Fn, "agent") || way.Names(call.Fn, "handoff")
 }
 
 // harmless tells whether a call is of a builtin or a method that neither waits nor ends anything.

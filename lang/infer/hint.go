@@ -139,6 +139,8 @@ func operandHint(op syntax.Token, x, y Type) string {
 		return "a function stands here: call it with ()"
 	case x.brief() == "timestamp" && numbers(pair[1]) || y.brief() == "timestamp" && numbers(pair[0]):
 		return "time.parse(t) is a timestamp in seconds"
+	case x.brief() == "duration" && numbers(pair[1]) || y.brief() == "duration" && numbers(pair[0]):
+		return "time.duration(d) is the number of seconds of a duration"
 	case op == syntax.PLUS && (pair[0] == "string" && numbers(pair[1]) || numbers(pair[0]) && pair[1] == "string"):
 		return "str(n) is the text of a number, int(s) the number of a text"
 	case op == syntax.IN || op == syntax.NOT_IN:
@@ -205,12 +207,16 @@ func unindexable(x, y Type) string {
 		return at.obj.path + ".get(" + key + ") reads it, " + at.obj.path + ".set(" + key + ", value) sets it"
 	case at.recordOf("Result"):
 		return "the reply is .output[" + key + "]"
+	case at.recordOf("ToolResult"):
+		return "what the tool gave is .output[" + key + "]"
 	case at.recordOf("Decision"):
 		return "an answer's data is .payload[" + key + "]"
 	case at.recordOf("Response"):
 		return "the body is .json[" + key + "]"
 	case at.recordOf("Item"):
 		return "what was pushed is .value[" + key + "]"
+	case at.recordOf("Message"):
+		return "what was sent is .payload[" + key + "]"
 	case at.recordOf("Outcome"):
 		return "what was given is .value[" + key + "]"
 	case at.kind == none:

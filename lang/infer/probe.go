@@ -3,6 +3,7 @@ package infer
 import (
 	"strings"
 
+	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
@@ -52,6 +53,9 @@ func (a *analysis) remember(f *fn, g *arguments) {
 func (a *analysis) probeAll() {
 	list := a.passings
 	a.passings = nil
+	for i := range a.found {
+		a.passedFrozen(&a.found[i], list)
+	}
 	failing := map[*fn]bool{}
 	for _, f := range a.found {
 		failing[f.within] = true
@@ -59,6 +63,32 @@ func (a *analysis) probeAll() {
 	for _, p := range list {
 		if a.probes < maxProbes && (failing[p.f] || p.narrower()) {
 			a.blame(p, a.probe(p))
+		}
+	}
+}
+
+// passedFrozen says of a parameter that is changed, and frozen, which call passes it.
+func (a *analysis) passedFrozen(f *Finding, list []passing) {
+	name, _ := way.Changed(f.about)
+	if f.Diagnostic.Kind != "frozen" || f.Diagnostic.Note != "" || f.within == nil {
+		return
+	}
+	for _, p := range list {
+		if p.f != f.within {
+			continue
+		}
+		for _, id := range p.f.mentioned(f.about) {
+			place, _ := p.f.argument(id)
+			arg, given := p.args.argument(id.Name, place)
+			passed := direct(arg.node)
+			if id.Name != name || !given || passed == nil {
+				continue
+			}
+			b, _ := passed.Binding.(*resolve.Binding)
+			if at, ok := arg.typ.only(); ok && at.obj != nil && at.obj.made && b != nil && b.Scope == resolve.Global {
+				f.Diagnostic.Note = passed.Name + " is passed on line " + itoa(int(way.Start(p.args.call).Line))
+				return
+			}
 		}
 	}
 }
@@ -125,7 +155,7 @@ func (a *analysis) blame(p passing, failures []Finding) {
 		d, n := a.blamed(p, x, params)
 		if i := a.said(x); i >= 0 {
 			if direct(x.about) == nil || a.found[i].File != x.File {
-				if f := &a.found[i]; f.Diagnostic.Note == "" && f.within == p.f {
+				if f := &a.found[i]; f.Diagnostic.Note == "" && f.within == p.f && !contains([]string{"bad_format", "frozen"}, f.Diagnostic.Kind) {
 					f.Diagnostic.Note = strings.TrimPrefix(p.f.show(), "function ") + " is called on line " + itoa(int(way.Start(p.args.call).Line)) + a.givenTo(p, params)
 				}
 				continue

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.starlark.net/starlarkstruct"
@@ -236,6 +237,11 @@ func (a *analysis) cannotOperate(e syntax.Node, op syntax.Token, x, y Type) {
 	if b, ok := e.(*syntax.BinaryExpr); ok {
 		d.Note = cmp.Or(a.origin(b.X, x), a.origin(b.Y, y))
 		d.Fix = a.asText(e, op, x, y)
+		if x.durations() {
+			d.Hint = strings.Replace(d.Hint, "time.duration(d)", "time.duration("+a.file.briefly(b.X)+")", 1)
+		} else if y.durations() {
+			d.Hint = strings.Replace(d.Hint, "time.duration(d)", "time.duration("+a.file.briefly(b.Y)+")", 1)
+		}
 	}
 	if s, ok := e.(*syntax.AssignStmt); ok {
 		d.Note = cmp.Or(a.origin(s.LHS, x), a.origin(s.RHS, y))
@@ -469,6 +475,8 @@ func (a *analysis) cannotIterate(e syntax.Expr, t Type) {
 		d.Hint, d.Fix = "write range(n)", a.wrapped("range", e)
 	case at.recordOf("Result"):
 		d.Hint = `the reply is .output; where it is a dict, .output["field"]`
+	case at.recordOf("ToolResult"):
+		d.Hint = "what the tool gave is .output, what it said .text"
 	case at.kind == none:
 		d.Hint = noneHint(at)
 	case callable(at):
@@ -670,6 +678,8 @@ func (a *analysis) badArgument(o *object, p *effect.Param, x argument, call *syn
 		d.Hint = "leave it out"
 	case at.kind == none:
 		d.Hint = noneHint(at)
+	case o.path == "list.extend":
+		d.Hint = "xs.append(x) adds one element"
 	case p.Type == "contract" && at.kind == text:
 		d.Hint = "write contract(…) around it"
 	case o.path == "range" && at.kind == list:
@@ -850,6 +860,9 @@ func (a *analysis) meets(x argument, s *contract.Shape, message string) {
 	}
 	d := diagnostic.Diagnostic{Message: strings.TrimSuffix(message+": "+strings.TrimPrefix(b.path, "."), ": "), Got: b.got, Want: b.want,
 		Note: a.origin(x.node, x.typ), Hint: b.hint}
+	if l := a.wroteWord(b.word, n); l != "" {
+		d.Note = l
+	}
 	if within := holding(x.typ); within != "" && b.path == "" {
 		d.Hint = "write " + a.file.briefly(x.node) + within
 	}
@@ -870,6 +883,19 @@ func (a *analysis) unlessSought(key string, n syntax.Node, d diagnostic.Diagnost
 	if f, ok := a.finding("broken_contract", n, nil, d); ok {
 		a.pending = append(a.pending, optional{path: "[" + quote(key) + "]", fn: a.fn, absent: true, finding: f})
 	}
+}
+
+// wroteWord says where a text stands that a node is among others, "" where that is not known.
+func (a *analysis) wroteWord(word string, n syntax.Node) string {
+	s, err := strconv.Unquote(word)
+	if err != nil {
+		return ""
+	}
+	l := way.Written(a.file.Tree, s)
+	if l == nil || standsIn(l, n) {
+		return ""
+	}
+	return word + " comes from line " + itoa(int(way.Start(l).Line))
 }
 
 // held is the field of a record with what it was made for.
@@ -937,7 +963,8 @@ func (a *analysis) changes(n syntax.Node, x Type, what string) {
 	}
 	if byDefault != "" {
 		d.Message = "the default of " + byDefault + " is made once, and cannot be changed"
-		d.Hint = "write " + byDefault + " = None, and " + byDefault + " = [] if " + byDefault + " == None else " + byDefault
+		empty := map[kind]string{list: "[]", dict: "{}", set: "set()"}[x.atoms[0].kind]
+		d.Hint = "write " + byDefault + " = None, and " + byDefault + " = " + cmp.Or(empty, "[]") + " if " + byDefault + " == None else " + byDefault
 	}
 	if frozen < len(x.atoms) || x.any {
 		if byDefault != "" {

@@ -98,6 +98,7 @@ type breach struct {
 	path, got, want string
 	perhaps         bool // it does not break it where a list or a dict is empty, or on another way
 	hint            string
+	word            string      // the one of several texts that breaks it, in quotes
 	node            syntax.Node // where it stands, nil if that is not known
 	put             string      // the key by which it is put there on some way, "" where it is there from the beginning
 }
@@ -131,7 +132,9 @@ func (a *analysis) breaks(t Type, s *contract.Shape, path string, depth int) *br
 		return nil
 	}
 	first.perhaps = fits || may
-	if first.path == path && len(t.atoms) > 1 {
+	if first == word && fits && first.path == path {
+		first.word = first.got
+	} else if first.path == path && len(t.atoms) > 1 {
 		first.got = t.String()
 	}
 	return first
