@@ -60,8 +60,9 @@ const rulesPage = "../docs/checks.md"
 // The page says what the table says; -rewrite writes it.
 func TestRulesPage(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("# What check says\n\n`starling check --explain KIND` prints one of these. `# check: ignore KIND because REASON`, on the\n" +
-		"line or above it, says that it is meant. `check --fix` writes what is certain, `check --diff` shows\nit.\n")
+	b.WriteString("# What check says\n\nWhat `starling check` says names its kind, `[KIND]`. `starling check --explain KIND` prints one of\n" +
+		"these. `# check: ignore KIND because REASON`, on the line or above it, says that it is meant.\n" +
+		"`check --fix` writes what is certain, `check --diff` shows it.\n")
 	for _, r := range check.Rules() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s", r.Kind, wrapped(r.Page()))
 	}

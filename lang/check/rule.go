@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"starling/lang/diagnostic"
 )
 
 // Rule is one kind of diagnostic, as tools and pages list them.
@@ -40,6 +42,20 @@ func sentence(text string) (first, rest string) {
 
 // Rules lists every kind that [Files], and starling/lang before it, can report.
 func Rules() []Rule { return slices.Clone(rules()) }
+
+// Render is what people read of diagnostics: the kind of each stands behind its first line, since
+// --explain and a comment that ignores it want to know.
+func Render(list ...diagnostic.Diagnostic) string {
+	text := ""
+	for _, d := range list {
+		first, rest, _ := strings.Cut(d.Render(), "\n")
+		if slices.ContainsFunc(rules(), func(r Rule) bool { return r.Kind == d.Kind }) {
+			first += " [" + d.Kind + "]"
+		}
+		text += first + "\n" + rest
+	}
+	return text
+}
 
 // Page is all that there is to say of a kind, in Markdown, without its heading.
 func (r Rule) Page() string {

@@ -166,7 +166,7 @@ func (v *checkVerb) answerCheck(found diagnostic.List, format string) error {
 	case formatSARIF:
 		return v.answerJSON(check.SARIF(found))
 	}
-	fmt.Fprint(v.stdout, found.Render())
+	fmt.Fprint(v.stdout, check.Render(found...))
 	if refused != nil {
 		v.notice("error: %s", refused.Message)
 	}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"starling/cmd/starling/verdict"
+	"starling/lang/check"
 	"starling/lang/diagnostic"
 	"starling/runtime"
 )
@@ -85,7 +86,7 @@ func (c *call) complain(r *runtime.Refusal, err error) {
 			if d.Severity == diagnostic.Warning {
 				word = "" // it says itself what it is
 			}
-			fmt.Fprint(c.stderr, word+d.Render())
+			fmt.Fprint(c.stderr, word+check.Render(d))
 		}
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"starling/cmd/starling/shell"
 	"starling/cmd/starling/snapshot"
 	"starling/cmd/starling/suite"
+	"starling/lang/check"
 	"starling/lang/diagnostic"
 	"starling/runtime"
 )
@@ -144,7 +145,7 @@ func (c *call) printTests(f *testFile, verbose bool) {
 	switch {
 	case len(f.wrong) > 0:
 		c.print("FAIL  %s  cannot be tested", f.name)
-		fmt.Fprint(c.stdout, f.wrong.Render())
+		fmt.Fprint(c.stdout, check.Render(f.wrong...))
 	case f.suite == nil:
 		c.print("left  %s  not begun", f.name)
 	case len(f.results) == 0:
