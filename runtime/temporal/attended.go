@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
 	"starling/runtime"
@@ -22,35 +24,53 @@ import (
 type pollers struct {
 	mu     sync.Mutex // guards what follows
 	seen   time.Time  // when some were there
+	missed time.Time  // when none was there for who wanted to start something
 	looked time.Time  // when that was looked at for those who wait for answers
 	asked  time.Time  // when somebody had asked for work last, then
 	gone   int        // how often in a row nobody took it
 }
 
-// How long a worker is waited for, how long one that was seen counts as there, how long what waits
-// in a queue may do so before it counts as left, and how long one poll takes at most.
+// How long a worker is waited for, in all and by who waits for an answer, how long one that was
+// seen counts as there, how long what waits in a queue may do so before it counts as left, and how
+// long one poll takes at most. A caller is told within ten seconds, so there are two left for a
+// server that takes its time.
 const (
 	workerPatience = 8 * time.Second
+	answerPatience = 7 * time.Second
 	workerSeen     = 20 * time.Second
 	workerPace     = 2 * time.Second
 	onePoll        = 70 * time.Second
 )
 
-// attended refuses where no worker has asked for work lately.
-func (c *connection) attended(ctx context.Context) error {
-	c.pollers.mu.Lock()
-	defer c.pollers.mu.Unlock()
-	for began := time.Now(); time.Since(c.pollers.seen) > workerSeen; {
-		left, _, err := c.left(ctx, c.queue, client.TaskQueueTypeWorkflow)
+// attended refuses where no worker has asked for work lately, for who began to start something at
+// some time. Those who come later wait for what those before them are told; they have longer.
+func (c *connection) attended(ctx context.Context, began time.Time) error {
+	patient, cancel := context.WithDeadline(ctx, began.Add(workerPatience))
+	defer cancel()
+	p := &c.pollers
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for time.Since(p.seen) > workerSeen {
+		left, _, err := c.left(patient, c.queue, client.TaskQueueTypeWorkflow)
 		switch {
-		case err != nil:
-			return c.refusal(err, "")
-		case !left:
-			c.pollers.seen = time.Now()
-		case time.Since(began) > workerPatience:
-			return c.noWorker()
-		case !wait(ctx, 200*time.Millisecond):
+		case ctx.Err() != nil:
 			return ctx.Err()
+		case err != nil && patient.Err() == nil && !errors.Is(err, errSilent):
+			return c.refusal(err, "")
+		case err == nil && !left:
+			p.seen = time.Now()
+			continue
+		case err == nil:
+			p.missed = time.Now()
+		}
+		switch {
+		case wait(patient, 200*time.Millisecond):
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case p.missed.Before(began):
+			return c.refusal(errSilent, "")
+		default:
+			return c.noWorker()
 		}
 	}
 	return nil
@@ -61,8 +81,13 @@ func (c *connection) attended(ctx context.Context) error {
 // nobody has come for it. A poll that is under way takes what comes at once, so of a queue in which
 // nothing waits an old poll says that somebody is there.
 func (c *connection) left(ctx context.Context, queue string, kind client.TaskQueueType) (left bool, asked time.Time, err error) {
-	d, err := c.client.DescribeTaskQueueEnhanced(ctx, client.DescribeTaskQueueEnhancedOptions{TaskQueue: queue,
+	patient, cancel := context.WithTimeout(ctx, workerPatience)
+	defer cancel()
+	d, err := c.client.DescribeTaskQueueEnhanced(patient, client.DescribeTaskQueueEnhancedOptions{TaskQueue: queue,
 		TaskQueueTypes: []client.TaskQueueType{kind}, ReportPollers: true, ReportStats: true})
+	if late := (*serviceerror.DeadlineExceeded)(nil); errors.As(err, &late) || errors.Is(err, context.DeadlineExceeded) {
+		err = errSilent
+	}
 	if err != nil {
 		return false, time.Time{}, err
 	}
@@ -82,6 +107,9 @@ func (c *connection) left(ctx context.Context, queue string, kind client.TaskQue
 	return idle > onePoll || waits > workerPace && idle > workerPace, asked, nil
 }
 
+// errSilent is the error of a server that does not say who works for a queue.
+var errSilent = serviceerror.NewUnavailable("it has said nothing for " + workerPatience.String())
+
 func (c *connection) noWorker() *runtime.Refusal {
 	return runtime.Refuse(runtime.ErrOwnerUnreachable, "start one: starling-temporal worker", "no worker takes work from the queue %q of the Temporal server", c.queue)
 }
@@ -89,14 +117,22 @@ func (c *connection) noWorker() *runtime.Refusal {
 // answered calls fail with why no answer will come to what a run was asked just now, if that turns
 // out before ctx ends.
 func (c *connection) answered(ctx context.Context, id string, fail func(error)) {
-	began := time.Now()
-	for wait(ctx, time.Second) {
+	began, tick := time.Now(), time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		untaken := make(chan bool, 1) // asked at the same time: a server may take its time for each
+		go func() { untaken <- time.Since(began) > answerPatience && c.untaken(ctx, id) }()
 		gone, asked, err := c.gone(ctx)
-		switch {
+		switch waits := <-untaken; {
 		case ctx.Err() != nil:
 		case err != nil:
 			fail(c.refusal(err, ""))
-		case gone >= 3 || time.Since(began) > workerPatience && asked.Before(began) && c.untaken(ctx, id):
+		case gone >= 3 || waits && asked.Before(began):
 			fail(c.noWorker())
 		}
 	}

@@ -136,6 +136,7 @@ func (c *connection) refusal(err error, id string) error {
 	var unreachable *serviceerror.Unavailable
 	var noSpace *serviceerror.NamespaceNotFound
 	var denied *serviceerror.PermissionDenied
+	var late *serviceerror.DeadlineExceeded
 	switch {
 	case err == nil:
 		return nil
@@ -146,7 +147,7 @@ func (c *connection) refusal(err error, id string) error {
 		return unknown(id)
 	case errors.As(err, &denied):
 		return runtime.Refuse(runtime.ErrStoreUnreachable, "the key of [engine] may lack rights", "the Temporal server denies it: %v", err)
-	case errors.As(err, &unreachable):
+	case errors.As(err, &unreachable), errors.As(err, &late):
 		return runtime.Refuse(runtime.ErrStoreUnreachable, "is it there? temporal operator cluster health", "the Temporal server does not answer: %v", err)
 	}
 	return err

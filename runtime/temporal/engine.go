@@ -78,6 +78,7 @@ func need(ctx context.Context, want runtime.Capability, doing string) error {
 
 // Start makes a run durable: its workflow begins with its first turn. The workers go on from there.
 func (e *Engine) Start(ctx context.Context, r runtime.StartRequest) (*runtime.Run, error) {
+	began := time.Now()
 	ctx, done, err := e.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func (e *Engine) Start(ctx context.Context, r runtime.StartRequest) (*runtime.Ru
 	if err != nil {
 		return nil, err
 	}
-	if err := e.attended(ctx); err != nil {
+	if err := e.attended(ctx, began); err != nil {
 		return nil, err
 	}
 	input, err := e.pack(ctx, first.encode(), maxBody)

@@ -3,6 +3,7 @@ package temporal
 import (
 	"context"
 	"slices"
+	"time"
 
 	"starling/lang"
 	"starling/lang/diagnostic"
@@ -56,5 +57,5 @@ func (e *Engine) Examine(ctx context.Context) error {
 	if _, err := e.listing(ctx, "WorkflowId STARTS_WITH '0'"); err != nil {
 		return err
 	}
-	return e.attended(ctx)
+	return e.attended(ctx, time.Now())
 }

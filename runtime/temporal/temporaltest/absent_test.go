@@ -11,6 +11,7 @@ import (
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/engine/enginetest"
+	"starling/runtime/runtimetest"
 	"starling/runtime/temporal"
 )
 
@@ -69,8 +70,12 @@ func TestNobodyWorks(t *testing.T) {
 // refusedFor wants a refusal, within ten seconds, that names a queue and the command for it.
 func refusedFor(t *testing.T, err error, queue string, began time.Time) {
 	t.Helper()
+	if err == nil {
+		t.Error("it was taken, want a refusal")
+		return
+	}
 	r := runtime.AsRefusal(err)
-	if r == nil || r.Kind != runtime.ErrOwnerUnreachable || !strings.Contains(r.Message, fmt.Sprintf("%q", queue)) || !strings.Contains(r.Help, "starling-temporal worker") {
+	if r.Kind != runtime.ErrOwnerUnreachable || !strings.Contains(r.Message, fmt.Sprintf("%q", queue)) || !strings.Contains(r.Help, "starling-temporal worker") {
 		t.Errorf("got %v, want a refusal that names the queue and the command", err)
 	}
 	if took := time.Since(began); took > 10*time.Second {
@@ -133,6 +138,44 @@ func TestAKilledWorkerIsMissed(t *testing.T) {
 	defer other.Stop()
 	until(t, e, id, ended)
 	wants(t, e, o, id, runtime.Completed, `"yes"`)
+}
+
+// A server that takes its time, as all do on a machine that has none left, is no reason to be told
+// later that no worker is there: neither for several who start something at once nor for who
+// answers a gate.
+func TestNobodyWorksAtASlowServer(t *testing.T) {
+	o := options(t, enginetest.Environment(nobody))
+	w := spawn(t, hired{Queue: o.Queue, Play: "scribe"})
+	e := temporal.New(o)
+	id := start(t, e, "def main():\n    return gate(\"review\", options = [\"yes\"]).choice\n")
+	until(t, e, id, is("run.suspended"))
+	w.Process.Kill()
+	w.Wait()
+	proxy := runtimetest.StartProxy(t, served.GetFrontendHostPort())
+	through, empty := o, options(t, o.Env).Queue
+	slow := func() *temporal.Engine {
+		through.Client = dialTo(t, fmt.Sprintf("127.0.0.1:%d", proxy.Port), served.GetDefaultNamespace())
+		return temporal.New(through)
+	}
+	answers := slow()
+	through.Queue = empty
+	starts := slow()
+	proxy.Delay(200 * time.Millisecond)
+	ctx, cancel := local()
+	defer cancel()
+	var all sync.WaitGroup
+	began := time.Now()
+	all.Go(func() {
+		_, err := answers.Signal(ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: id, Gate: "review", Choice: "yes", Key: "k"})
+		refusedFor(t, err, o.Queue, began)
+	})
+	for range 3 {
+		all.Go(func() {
+			_, err := starts.Start(ctx, runtime.StartRequest{Bundle: enginetest.Bundle("def main():\n    pass\n"), Script: "main.star"})
+			refusedFor(t, err, empty, began)
+		})
+	}
+	all.Wait()
 }
 
 // said keeps what operators are told.
