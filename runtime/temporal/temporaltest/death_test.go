@@ -20,8 +20,11 @@ import (
 	"starling/runtime/temporal"
 )
 
-func local() (context.Context, func()) {
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+func local() (context.Context, func()) { return within(3 * time.Minute) }
+
+// within is the context of somebody at this machine who has so much time.
+func within(d time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
 	return runtime.WithCaller(ctx, runtime.Caller{Name: "local:ann", Local: true}), cancel
 }
 
@@ -90,10 +93,14 @@ func replayed(t *testing.T, o temporal.Options, id string) {
 
 func replayedAs(t *testing.T, o temporal.Options, id string, history *historypb.History) {
 	t.Helper()
-	r := worker.NewWorkflowReplayer()
+	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{DisableDeadlockDetection: true}) // a busy machine is none
+	if err != nil {
+		t.Error(err)
+		return
+	}
 	w := temporal.NewWorker(temporal.WorkerOptions{Options: temporal.Options{Client: o.Client, Contents: o.Contents, Env: enginetest.Environment(nobody)}})
 	w.Register(replaying{r})
-	err := r.ReplayWorkflowHistoryWithOptions(quiet(), history, worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}})
+	err = r.ReplayWorkflowHistoryWithOptions(quiet(), history, worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: id}})
 	if err != nil {
 		t.Errorf("a history of %s is not replayed: %v", id, err)
 	}

@@ -54,7 +54,7 @@ func TestAHandOverInABurst(t *testing.T) {
 	defer w.Stop()
 	plain := temporal.New(o)
 	e := runtimetest.Observe(plain, h)
-	ctx, cancel := context.WithTimeout(runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:ann", Local: true}), 8*time.Minute)
+	ctx, cancel := within(8 * time.Minute)
 	defer cancel()
 	r, err := e.Start(ctx, runtime.StartRequest{Key: o.Queue, Bundle: enginetest.Bundle(burst), Script: "main.star", Inputs: fmt.Appendf(nil, `{"n": %d}`, messages)})
 	if err != nil {
@@ -121,7 +121,7 @@ func TestManySteps(t *testing.T) {
 	}
 	defer w.Stop()
 	e := temporal.New(o)
-	ctx, cancel := context.WithTimeout(runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:ann", Local: true}), 30*time.Minute)
+	ctx, cancel := within(30 * time.Minute)
 	defer cancel()
 	const script = `def main(n):
     made = 0
@@ -177,7 +177,7 @@ func TestManyBranches(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:ann", Local: true}), 30*time.Minute)
+			ctx, cancel := within(30 * time.Minute)
 			defer cancel()
 			began := time.Now()
 			r, err := e.Start(ctx, runtime.StartRequest{Bundle: b.Encode(), Script: script})

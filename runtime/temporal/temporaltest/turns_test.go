@@ -95,7 +95,7 @@ func travel(t *testing.T, crash string, what trip) (turns int) {
 		as.Crash = ""
 		spawn(t, as)
 	}()
-	ctx, cancel := local()
+	ctx, cancel := within(20 * time.Minute) // much is large, and the machine may be busy
 	defer cancel()
 	r, err := started(ctx, e, runtime.StartRequest{Key: o.Queue, Bundle: enginetest.Bundle(what.script), Script: "main.star"})
 	if err != nil {
@@ -142,12 +142,16 @@ func travel(t *testing.T, crash string, what trip) (turns int) {
 	return turns
 }
 
-// started starts a run, once its worker is there: on a busy machine a process takes its time.
+// started starts a run, once its worker is there: on a busy machine a process takes its time, and
+// so does a server. A run that may be there already needs a key.
 func started(ctx context.Context, e runtime.Engine, r runtime.StartRequest) (*runtime.Run, error) {
 	for {
 		run, err := e.Start(ctx, r)
-		if err == nil || runtime.AsRefusal(err).Kind != runtime.ErrOwnerUnreachable || ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil {
 			return run, err
+		}
+		if k := runtime.AsRefusal(err).Kind; k != runtime.ErrOwnerUnreachable && k != runtime.ErrStoreUnreachable {
+			return nil, err
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
