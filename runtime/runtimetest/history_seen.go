@@ -113,7 +113,7 @@ func refusals(h *History, bad func(string, uint64, string, ...any)) {
 		}
 	}
 	for _, a := range h.answers {
-		if a.refused == nil || a.cancel || h.journals[a.signal.Run] == nil || a.refused.Kind == runtime.ErrOwnerUnreachable {
+		if a.refused == nil || a.cancel || h.journals[a.signal.Run] == nil || a.refused.Kind == runtime.ErrOwnerUnreachable || a.refused.Kind == runtime.ErrStoreUnreachable {
 			continue
 		}
 		run, _ := h.innermost(a.signal.Run, a.signal.Gate)
