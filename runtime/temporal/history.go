@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"go.temporal.io/api/common/v1"
 	enums "go.temporal.io/api/enums/v1"
@@ -26,10 +28,29 @@ type history struct {
 }
 
 // read reads all histories of a run, as far as they are kept.
-func (c *connection) read(ctx context.Context, id string) (*history, error) {
+func (c *connection) read(ctx context.Context, id string) (h *history, err error) {
+	for again := true; again; again = torn(err) && wait(ctx, tornPause) {
+		h, err = c.readOnce(ctx, id)
+	}
+	if err != nil {
+		return nil, c.refusal(err, id)
+	}
+	c.contents.keep(h.store)
+	return h, nil
+}
+
+// torn tells whether a server has broken off what it was giving of a history because it is not the
+// same any more: it was behind, or has lost what it had not kept. Whoever reads begins again.
+func torn(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "Current and request branch tokens")
+}
+
+const tornPause = 50 * time.Millisecond
+
+func (c *connection) readOnce(ctx context.Context, id string) (*history, error) {
 	h := &history{book: newBook(id), tasks: map[string]string{}}
 	h.store = h.book.store
-	err := c.chain(ctx, id, "", func(ev *historypb.HistoryEvent) error {
+	return h, c.chain(ctx, id, "", func(ev *historypb.HistoryEvent) error {
 		if a := ev.GetWorkflowExecutionStartedEventAttributes(); a != nil {
 			h.queue = a.GetTaskQueue().GetName()
 			clear(h.tasks)
@@ -37,11 +58,6 @@ func (c *connection) read(ctx context.Context, id string) (*history, error) {
 		h.note(ev)
 		return h.take(ev)
 	})
-	if err != nil {
-		return nil, c.refusal(err, id)
-	}
-	c.contents.keep(h.store)
-	return h, nil
 }
 
 // chain calls fn for the events of the histories of a run, the oldest first.
@@ -126,11 +142,15 @@ func bytesOf(p *common.Payloads) []byte {
 	return p.GetPayloads()[0].GetData()
 }
 
-// follow calls fn for the records of a run as they come, until it has ended.
+// follow calls fn for the records of a run as they come, until it has ended; again for some that it
+// has had, where a history was torn.
 func (c *connection) follow(ctx context.Context, id string, fn func(*journal.Record) error) error {
 	execution, err := c.oldest(ctx, id)
 	for err == nil && execution != "" {
-		execution, err = c.followOne(ctx, id, execution, fn)
+		next, broken := c.followOne(ctx, id, execution, fn)
+		if !torn(broken) || !wait(ctx, tornPause) {
+			execution, err = next, broken
+		}
 	}
 	return err
 }
