@@ -98,7 +98,10 @@ func (h *history) note(ev *historypb.HistoryEvent) {
 	case enums.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
 		h.failed = ""
 	case enums.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-		h.failed = ev.GetWorkflowTaskFailedEventAttributes().GetFailure().GetMessage()
+		a := ev.GetWorkflowTaskFailedEventAttributes()
+		if a.GetCause() != enums.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND { // something came meanwhile: it is made again at once
+			h.failed = a.GetFailure().GetMessage()
+		}
 	}
 }
 

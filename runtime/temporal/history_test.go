@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	enums "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -85,5 +86,22 @@ func TestAHistoryIsTorn(t *testing.T) {
 		if r, err := e.Get(ctx, id); err != nil || r.Status != runtime.Completed {
 			t.Errorf("broken off behind %d events: the run is %+v, %v", n, r, err)
 		}
+	}
+}
+
+// A task that is made again because something came meanwhile is nothing that a worker cannot carry.
+func TestWhatAWorkerCannotCarry(t *testing.T) {
+	failed := func(cause enums.WorkflowTaskFailedCause, says string) *historypb.HistoryEvent {
+		return &historypb.HistoryEvent{EventType: enums.EVENT_TYPE_WORKFLOW_TASK_FAILED, Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
+			WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{Cause: cause, Failure: &failure.Failure{Message: says}}}}
+	}
+	h := new(history)
+	h.note(failed(enums.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND, "UnhandledCommand"))
+	if h.failed != "" {
+		t.Errorf("something came meanwhile: got %q, want nothing", h.failed)
+	}
+	h.note(failed(enums.WORKFLOW_TASK_FAILED_CAUSE_WORKFLOW_WORKER_UNHANDLED_FAILURE, "behaviour 8"))
+	if h.failed != "behaviour 8" {
+		t.Errorf("a worker that cannot carry it: got %q, want what it says", h.failed)
 	}
 }
