@@ -36,6 +36,10 @@ func exactTexts(t Type) []string {
 // What a dict has under a name is not known.
 func (a *analysis) formats(e syntax.Node, x, y Type) {
 	patterns := exactTexts(x)
+	if err := unfillable(patterns); err != nil {
+		a.report("bad_operand", e, e, diagnostic.Diagnostic{Message: err.Error(), Hint: "there is no precision: round first, such as math.round(x * 10) / 10, and write %s"})
+		return
+	}
 	if patterns == nil || !y.known() || slices.ContainsFunc(patterns, func(s string) bool { return strings.Contains(s, "%(") }) {
 		return
 	}
@@ -54,13 +58,22 @@ func (a *analysis) formats(e syntax.Node, x, y Type) {
 		}
 	}
 	d := diagnostic.Diagnostic{Message: err.Error(), Hint: "%s takes any value, %d a number; a tuple has one for each: \"%s: %d\" % (name, n)"}
-	switch {
-	case onlyKind(y, list):
+	if onlyKind(y, list) {
 		d.Hint = "a list is one value; a tuple has one for each place: \"…\" % (a, b)"
-	case strings.Contains(err.Error(), "unknown conversion %."):
-		d.Hint = "there is no precision: round first, such as math.round(x * 10) / 10, and write %s"
 	}
 	a.report("bad_operand", e, e, d)
+}
+
+// unfillable is why nothing fills any of the texts: each has a precision, which the machine does
+// not know. The number 65 fills whatever stands before it.
+func unfillable(patterns []string) (err error) {
+	for _, s := range patterns {
+		numbers := slices.Repeat(starlark.Tuple{starlark.MakeInt(65)}, strings.Count(s, "%"))
+		if _, err = starlark.Binary(syntax.PERCENT, starlark.String(s), numbers); err == nil || !strings.Contains(err.Error(), "unknown conversion %.") {
+			return nil
+		}
+	}
+	return err
 }
 
 // fillings are values that an atom can be when it fills a text, nil if that is not known.
