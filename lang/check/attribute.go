@@ -17,7 +17,7 @@ import (
 // shows.
 func (c *checker) attribute(dot *syntax.DotExpr) {
 	what, has := "", []string(nil)
-	if base, ok := c.path(dot.X); ok {
+	if base, ok := way.Predeclared(dot.X); ok {
 		v, _ := c.env.Lookup(base)
 		module, ok := v.(*starlarkstruct.Module)
 		if !ok {

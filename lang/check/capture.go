@@ -22,8 +22,8 @@ func (c *checker) captures(call *syntax.CallExpr, args arguments, bound map[stri
 	for _, arg := range call.Args {
 		x.branches = value(arg) == bound["branches"] && none(bound["over"]) && !args.star && !args.starStar
 		x.functions(value(arg))
-		if id, ok := way.Unparen(value(arg)).(*syntax.Ident); ok && variable(id) != nil {
-			for _, e := range c.contents(variable(id)) {
+		if id, ok := way.Unparen(value(arg)).(*syntax.Ident); ok && way.Variable(id) != nil {
+			for _, e := range c.contents(way.Variable(id)) {
 				x.functions(e)
 			}
 		}
@@ -74,24 +74,34 @@ func (c *checker) keptBy(loop *syntax.ForStmt) {
 				block(s.False)
 			case *syntax.ForStmt:
 				block(s.Body)
-			case *syntax.AssignStmt:
-				if index, ok := s.LHS.(*syntax.IndexExpr); ok {
-					keeps(index.X, s.RHS)
-				}
-			case *syntax.ExprStmt:
-				call, ok := s.X.(*syntax.CallExpr)
-				if !ok {
-					break
-				}
-				if dot, ok := call.Fn.(*syntax.DotExpr); ok && (dot.Name.Name == "append" || dot.Name.Name == "insert") {
-					for _, arg := range call.Args {
-						keeps(dot.X, arg)
-					}
+			default:
+				in, what := fills(s)
+				for _, e := range what {
+					keeps(in, e)
 				}
 			}
 		}
 	}
 	block(loop.Body)
+}
+
+// fills is what a statement puts something into, nil where it does not, and what it puts there.
+func fills(n syntax.Node) (in syntax.Expr, what []syntax.Expr) {
+	switch n := n.(type) {
+	case *syntax.AssignStmt:
+		if index, ok := n.LHS.(*syntax.IndexExpr); ok && n.Op == syntax.EQ {
+			return index.X, []syntax.Expr{n.RHS}
+		}
+	case *syntax.ExprStmt:
+		call, ok := n.X.(*syntax.CallExpr)
+		if !ok {
+			break
+		}
+		if dot, ok := call.Fn.(*syntax.DotExpr); ok && (dot.Name.Name == "append" || dot.Name.Name == "insert") {
+			return dot.X, call.Args
+		}
+	}
+	return nil, nil
 }
 
 // ends tells whether a statement ends the loop that it stands in.
@@ -126,7 +136,7 @@ func (c *checker) holdsFunction(e syntax.Expr) bool {
 func (c *checker) ofRound(loop *syntax.ForStmt) map[*syntax.Ident]bool {
 	vars := map[*syntax.Ident]bool{}
 	for _, s := range targets(loop.Vars, looped) {
-		vars[variable(s.at)] = true
+		vars[way.Variable(s.at)] = true
 	}
 	for grown := true; grown; {
 		grown = false
@@ -149,7 +159,7 @@ func usesAny(n syntax.Node, vars map[*syntax.Ident]bool) bool {
 	found := false
 	syntax.Walk(n, func(n syntax.Node) bool {
 		id, ok := n.(*syntax.Ident)
-		found = found || ok && vars[variable(id)]
+		found = found || ok && vars[way.Variable(id)]
 		return !found
 	})
 	return found
@@ -159,41 +169,28 @@ func usesAny(n syntax.Node, vars map[*syntax.Ident]bool) bool {
 // with which the loop does nothing but to put something into it.
 func (c *checker) onlyFilled(e syntax.Expr, loop *syntax.ForStmt) bool {
 	id, ok := way.Unparen(e).(*syntax.Ident)
-	if !ok || variable(id) == nil {
+	if !ok || way.Variable(id) == nil {
 		return false
 	}
-	v := variable(id)
+	v := way.Variable(id)
 	for _, s := range c.names.sites[v] {
 		if within(s.at, loop) {
 			return false
 		}
 	}
-	uses, fills := 0, 0
-	fill := func(e syntax.Expr) {
-		if id, ok := way.Unparen(e).(*syntax.Ident); ok && variable(id) == v {
-			fills++
-		}
-	}
+	uses, filled := 0, 0
 	syntax.Walk(loop, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.AssignStmt:
-			if index, ok := n.LHS.(*syntax.IndexExpr); ok && n.Op == syntax.EQ {
-				fill(index.X)
-			}
-		case *syntax.ExprStmt:
-			if call, ok := n.X.(*syntax.CallExpr); ok {
-				if dot, ok := call.Fn.(*syntax.DotExpr); ok && (dot.Name.Name == "append" || dot.Name.Name == "insert") {
-					fill(dot.X)
-				}
-			}
-		case *syntax.Ident:
-			if variable(n) == v {
-				uses++
+		if id, ok := n.(*syntax.Ident); ok && way.Variable(id) == v {
+			uses++
+		}
+		if in, _ := fills(n); in != nil {
+			if id, ok := way.Unparen(in).(*syntax.Ident); ok && way.Variable(id) == v {
+				filled++
 			}
 		}
 		return true
 	})
-	return uses == fills
+	return uses == filled
 }
 
 // capture looks for functions that are called when a loop is over.
@@ -208,7 +205,7 @@ type capture struct {
 // changes tells whether a variable has another value when the functions are called.
 func (x *capture) changes(id *syntax.Ident) bool {
 	if x.only != nil {
-		return x.only[variable(id)]
+		return x.only[way.Variable(id)]
 	}
 	return x.c.isLoopVariable(id)
 }
@@ -223,7 +220,7 @@ func (c *checker) around(node syntax.Node) map[*syntax.Ident]bool {
 			return
 		}
 		for _, s := range targets(lhs, looped) {
-			vars[variable(s.at)] = true
+			vars[way.Variable(s.at)] = true
 		}
 	}
 	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
@@ -264,7 +261,7 @@ func (c *checker) contents(v *syntax.Ident) []syntax.Expr {
 	}
 	holds := func(e syntax.Expr) bool {
 		id, ok := way.Unparen(e).(*syntax.Ident)
-		return ok && variable(id) == v
+		return ok && way.Variable(id) == v
 	}
 	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -293,7 +290,9 @@ func (x *capture) functions(e syntax.Expr) {
 			if x.only != nil {
 				hint = "take it when the function is made: lambda %[1]s = %[1]s: …"
 			}
-			if !x.captured(n.Body, "lambda", hint, func(id *syntax.Ident) bool { return !x.still[variable(id)] && !own[variable(id)] && x.changes(id) }) && x.branches {
+			if !x.captured(n.Body, "lambda", hint, func(id *syntax.Ident) bool {
+				return !x.still[way.Variable(id)] && !own[way.Variable(id)] && x.changes(id)
+			}) && x.branches {
 				x.refused(n)
 			}
 			return false
@@ -328,7 +327,7 @@ func (x *capture) refused(branch *syntax.LambdaExpr) {
 	around := x.c.around(branch)
 	syntax.Walk(branch.Body, func(n syntax.Node) bool {
 		id, ok := n.(*syntax.Ident)
-		if ok && x.still[variable(id)] && around[variable(id)] && !x.c.late[id] {
+		if ok && x.still[way.Variable(id)] && around[way.Variable(id)] && !x.c.late[id] {
 			x.c.late[id] = true
 			x.c.at("captured_variable", id, diagnostic.Diagnostic{
 				Message: "this lambda captures the " + x.c.loopVariable(id) + ", and parallel takes no such branch",
@@ -343,7 +342,7 @@ func (x *capture) refused(branch *syntax.LambdaExpr) {
 // definition checks the def that a name stands for, where it stands for nothing else: its body
 // must not use the variable of a loop that the def stands in.
 func (x *capture) definition(id *syntax.Ident) {
-	sites := x.c.names.sites[variable(id)]
+	sites := x.c.names.sites[way.Variable(id)]
 	if len(sites) != 1 || sites[0].kind != defined {
 		return
 	}
@@ -353,7 +352,7 @@ func (x *capture) definition(id *syntax.Ident) {
 		changes = x.c.around(def)
 	}
 	for _, s := range def.Body {
-		if x.captured(s, "def", "bind it where the def stands: def "+def.Name.Name+"(%[1]s = %[1]s)", func(id *syntax.Ident) bool { return !x.still[variable(id)] && changes[variable(id)] }) {
+		if x.captured(s, "def", "bind it where the def stands: def "+def.Name.Name+"(%[1]s = %[1]s)", func(id *syntax.Ident) bool { return !x.still[way.Variable(id)] && changes[way.Variable(id)] }) {
 			return
 		}
 	}
@@ -393,7 +392,7 @@ func loopVariables(e syntax.Expr) map[*syntax.Ident]bool {
 	syntax.Walk(e, func(n syntax.Node) bool {
 		if clause, ok := n.(*syntax.ForClause); ok {
 			for _, s := range targets(clause.Vars, looped) {
-				own[variable(s.at)] = true
+				own[way.Variable(s.at)] = true
 			}
 		}
 		return true
@@ -410,7 +409,7 @@ func (c *checker) loopVariable(id *syntax.Ident) string {
 }
 
 func (c *checker) isLoopVariable(id *syntax.Ident) bool {
-	v := variable(id)
+	v := way.Variable(id)
 	if v == nil {
 		return false
 	}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"go.starlark.net/resolve"
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
@@ -141,29 +140,9 @@ func (c *checker) expressions() {
 	})
 }
 
-// global is the name of a predeclared or universal value that an expression denotes.
-func (c *checker) global(e syntax.Expr) (name string, ok bool) {
-	id, ok := way.Unparen(e).(*syntax.Ident)
-	if !ok {
-		return "", false
-	}
-	b, ok := id.Binding.(*resolve.Binding)
-	return id.Name, ok && (b.Scope == resolve.Predeclared || b.Scope == resolve.Universal)
-}
-
-// path is the name of something predeclared, or of what is in a module that is.
-func (c *checker) path(e syntax.Expr) (name string, ok bool) {
-	dot, isDot := way.Unparen(e).(*syntax.DotExpr)
-	if !isDot {
-		return c.global(e)
-	}
-	name, ok = c.path(dot.X)
-	return name + "." + dot.Name.Name, ok
-}
-
 // builtin is the builtin that an expression denotes, with its full name: "gate", "http.get", "len".
 func (c *checker) builtin(e syntax.Expr) (name string, value starlark.Value) {
-	name, ok := c.path(e)
+	name, ok := way.Predeclared(e)
 	if !ok {
 		return "", nil
 	}

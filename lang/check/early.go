@@ -7,6 +7,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/way"
 )
 
 // early refuses to read a local variable where nothing can have given it a value: in front of its
@@ -21,7 +22,7 @@ func (c *checker) early() {
 			loops = append(loops, n)
 		case *syntax.ForClause: // its variables stand behind what reads them
 			for _, s := range targets(n.Vars, looped) {
-				later[variable(s.at)] = true
+				later[way.Variable(s.at)] = true
 			}
 		}
 		return true
@@ -40,7 +41,7 @@ func (c *checker) early() {
 		if !ok || c.names.binds[id] || !local(id) {
 			return true
 		}
-		v := variable(id)
+		v := way.Variable(id)
 		if sites := c.names.sites[v]; v == nil || later[v] || len(sites) == 0 || !before(id, v) && !within(id, sites[0].value) {
 			return true
 		}

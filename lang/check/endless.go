@@ -25,10 +25,10 @@ func (c *checker) endless() {
 func (c *checker) endlessCalls() {
 	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
 		def, ok := n.(*syntax.DefStmt)
-		if !ok || len(c.names.sites[variable(def.Name)]) != 1 {
+		if !ok || len(c.names.sites[way.Variable(def.Name)]) != 1 {
 			return true
 		}
-		if call, _ := way.Recurs(def.Body, variable(def.Name)); call != nil {
+		if call, _ := way.Recurs(def.Body, way.Variable(def.Name)); call != nil {
 			c.at("endless_recursion", call, diagnostic.Diagnostic{
 				Message: def.Name.Name + " calls itself on every way through it, so this never ends",
 				Hint:    "return without a call where there is nothing left to do: if n == 0: return …",

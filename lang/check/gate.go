@@ -160,19 +160,25 @@ func (c *checker) unreadChoices() {
 	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
 		if dot, ok := n.(*syntax.DotExpr); ok && contains([]string{"by", "via", "at", "reason", "timed_out"}, dot.Name.Name) {
 			if id, ok := way.Unparen(dot.X).(*syntax.Ident); ok {
-				beside[variable(id)]++
+				beside[way.Variable(id)]++
 			}
 		}
 		return true
 	})
 	for _, v := range c.names.order {
-		if n := c.names.reads[v]; n > 0 && n == beside[v] && c.asks(v) != nil {
-			c.unreadChoice(v, c.asks(v))
+		if n := c.names.reads[v]; n > 0 && n == beside[v] {
+			c.unreadChoice(v)
 		}
 	}
 }
 
-func (c *checker) unreadChoice(v *syntax.Ident, gate *syntax.CallExpr) {
+// unreadChoice warns of the gate of whose choice nobody hears by way of a variable, if it is one,
+// and tells whether it is.
+func (c *checker) unreadChoice(v *syntax.Ident) bool {
+	gate := c.asks(v)
+	if gate == nil {
+		return false
+	}
 	args := argumentsOf(gate)
 	options, _ := optionNames(args.byName("options"))
 	c.at("unread_choice", gate.Fn, diagnostic.Diagnostic{
@@ -181,6 +187,7 @@ func (c *checker) unreadChoice(v *syntax.Ident, gate *syntax.CallExpr) {
 		Want:     "a look at " + v.Name + ".choice",
 		Hint:     "whatever is answered, the script goes on in the same way; ask: if " + v.Name + `.choice == "` + options[0] + `"`,
 	})
+	return true
 }
 
 // gates is the set of gates that have been opened on the way to a place, by name.

@@ -18,8 +18,8 @@ func (c *checker) lost() {
 	changes := map[*syntax.Ident]syntax.Node{}
 	count := map[*syntax.Ident]int{}
 	note := func(e syntax.Expr, n syntax.Node) {
-		if id, ok := way.Unparen(e).(*syntax.Ident); ok && variable(id) != nil {
-			v := variable(id)
+		if id, ok := way.Unparen(e).(*syntax.Ident); ok && way.Variable(id) != nil {
+			v := way.Variable(id)
 			count[v]++
 			if changes[v] == nil {
 				changes[v] = n
@@ -93,7 +93,7 @@ func (c *checker) unset() {
 		if def, ok := n.(*syntax.DefStmt); ok {
 			u := unset{c: c, some: map[*syntax.Ident]*syntax.IfStmt{}, sure: map[*syntax.Ident]bool{}}
 			for _, p := range parameters(def.Params) {
-				u.sure[variable(p.at)] = true
+				u.sure[way.Variable(p.at)] = true
 			}
 			u.block(def.Body)
 		}
@@ -124,7 +124,7 @@ func (u *unset) block(stmts []syntax.Stmt) {
 			u.reads(s.RHS)
 			u.give(given([]syntax.Stmt{s}))
 		case *syntax.DefStmt:
-			u.give([]*syntax.Ident{variable(s.Name)})
+			u.give([]*syntax.Ident{way.Variable(s.Name)})
 		}
 	}
 }
@@ -203,14 +203,14 @@ func given(stmts []syntax.Stmt) []*syntax.Ident {
 	for _, s := range stmts {
 		syntax.Walk(s, func(n syntax.Node) bool {
 			if def, ok := n.(*syntax.DefStmt); ok {
-				list = append(list, variable(def.Name))
+				list = append(list, way.Variable(def.Name))
 				return false
 			}
 			if _, ok := n.(*syntax.LambdaExpr); ok {
 				return false
 			}
 			for _, at := range sitesOf(n) {
-				list = append(list, variable(at.at))
+				list = append(list, way.Variable(at.at))
 			}
 			return true
 		})
@@ -230,7 +230,7 @@ func (u *unset) reads(e syntax.Expr) {
 		case *syntax.BinaryExpr:
 			return n.Op != syntax.AND && n.Op != syntax.OR
 		case *syntax.Ident:
-			v := variable(n)
+			v := way.Variable(n)
 			s := u.some[v]
 			if s == nil || u.sure[v] || !local(n) {
 				return true

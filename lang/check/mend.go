@@ -23,7 +23,7 @@ func (c *checker) unloaded(v *syntax.Ident) diagnostic.Edit {
 	_, last := load.Module.Span()
 	edit := diagnostic.Edit{}
 	for i, to := range load.To {
-		used = used || c.names.reads[variable(to)] > 0
+		used = used || c.names.reads[way.Variable(to)] > 0
 		quoted := load.From[i].NamePos
 		quoted.Col += int32(len([]rune(load.From[i].Name))) + 1
 		if to == v {

@@ -57,8 +57,8 @@ func indexNames(f *syntax.File) *names {
 			x.binds[s.at] = true
 			x.add(s)
 		}
-		if id, ok := n.(*syntax.Ident); ok && !x.binds[id] && variable(id) != nil {
-			x.reads[variable(id)]++
+		if id, ok := n.(*syntax.Ident); ok && !x.binds[id] && way.Variable(id) != nil {
+			x.reads[way.Variable(id)]++
 		}
 		return true
 	})
@@ -66,7 +66,7 @@ func indexNames(f *syntax.File) *names {
 }
 
 func (x *names) add(s site) {
-	v := variable(s.at)
+	v := way.Variable(s.at)
 	if v == nil {
 		return
 	}
@@ -140,16 +140,6 @@ func parameters(params []syntax.Expr) []site {
 	return list
 }
 
-// variable is the identifier that first binds what id denotes, nil when that is nothing of the
-// file's own.
-func variable(id *syntax.Ident) *syntax.Ident {
-	b, ok := id.Binding.(*resolve.Binding)
-	if !ok {
-		return nil
-	}
-	return b.First
-}
-
 func scope(id *syntax.Ident) resolve.Scope {
 	b, ok := id.Binding.(*resolve.Binding)
 	if !ok {
@@ -165,7 +155,7 @@ func (x *names) only(e syntax.Expr) (site, bool) {
 	if !ok {
 		return site{}, false
 	}
-	sites := x.sites[variable(id)]
+	sites := x.sites[way.Variable(id)]
 	if len(sites) != 1 {
 		return site{}, false
 	}
@@ -241,8 +231,7 @@ func (c *checker) unread(v *syntax.Ident, kind siteKind) {
 		d.Message = v.Name + " is loaded and never used"
 		d.Fix = c.unloaded(v)
 		c.at("unused_load", v, d)
-	case kind == assigned && local && c.asks(v) != nil:
-		c.unreadChoice(v, c.asks(v))
+	case kind == assigned && local && c.unreadChoice(v):
 	case kind == assigned && local:
 		d.Message, d.Hint = v.Name+" is assigned and never read", "a name that starts with _ is left alone"
 		d.Fix = c.called(v)

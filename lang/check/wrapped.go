@@ -1,6 +1,10 @@
 package check
 
-import "go.starlark.net/syntax"
+import (
+	"go.starlark.net/syntax"
+
+	"starling/lang/way"
+)
 
 // wrapped are the arguments of a call that the function called does not call itself, but gives back
 // in a function, a list or a tuple: of make(lambda: …), where make(fn) is return lambda: fn().
@@ -59,7 +63,7 @@ func givesBack(def *syntax.DefStmt, param *syntax.Ident) bool {
 	inner := map[*syntax.Ident]*syntax.DefStmt{}
 	for _, s := range def.Body {
 		if d, ok := s.(*syntax.DefStmt); ok {
-			inner[variable(d.Name)] = d
+			inner[way.Variable(d.Name)] = d
 		}
 	}
 	for _, s := range def.Body {
@@ -75,10 +79,10 @@ func givesBack(def *syntax.DefStmt, param *syntax.Ident) bool {
 				back += count([]syntax.Stmt{&syntax.ExprStmt{X: n.Body}}, param)
 				return false
 			case *syntax.Ident:
-				if variable(n) == variable(param) {
+				if way.Variable(n) == way.Variable(param) {
 					back++
 				}
-				if d := inner[variable(n)]; d != nil && count(def.Body, d.Name) == 2 {
+				if d := inner[way.Variable(n)]; d != nil && count(def.Body, d.Name) == 2 {
 					back += count(d.Body, param)
 				}
 			}
@@ -93,7 +97,7 @@ func count(stmts []syntax.Stmt, id *syntax.Ident) int {
 	n := 0
 	for _, s := range stmts {
 		syntax.Walk(s, func(node syntax.Node) bool {
-			if other, ok := node.(*syntax.Ident); ok && variable(other) != nil && variable(other) == variable(id) {
+			if other, ok := node.(*syntax.Ident); ok && way.Variable(other) != nil && way.Variable(other) == way.Variable(id) {
 				n++
 			}
 			return true

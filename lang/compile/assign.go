@@ -3,17 +3,19 @@ package compile
 import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
+
+	"starling/lang/way"
 )
 
 // assignStmt compiles lhs = rhs. The right side is evaluated first, then the parts of the left from
 // left to right.
 func (c *functionCompiler) assignStmt(stmt *syntax.AssignStmt) {
-	lhs := unparen(stmt.LHS)
+	lhs := way.Unparen(stmt.LHS)
 	if id, ok := lhs.(*syntax.Ident); ok {
 		c.store(id, func(dst int) { c.into(stmt.RHS, dst) })
 		return
 	}
-	if c.parallel(lhs, unparen(stmt.RHS)) {
+	if c.parallel(lhs, way.Unparen(stmt.RHS)) {
 		return
 	}
 	c.assign(stmt.OpPos, lhs, c.expr(stmt.RHS))
@@ -28,13 +30,13 @@ func (c *functionCompiler) parallel(lhs, rhs syntax.Expr) bool {
 		return false
 	}
 	for _, e := range to.List {
-		if _, ok := unparen(e).(*syntax.Ident); !ok {
+		if _, ok := way.Unparen(e).(*syntax.Ident); !ok {
 			return false
 		}
 	}
 	first := c.pushAll(from.List)
 	for i, e := range to.List {
-		c.set(unparen(e).(*syntax.Ident), uint16(first+i))
+		c.set(way.Unparen(e).(*syntax.Ident), uint16(first+i))
 	}
 	return true
 }
@@ -53,7 +55,7 @@ func (c *functionCompiler) store(id *syntax.Ident, eval func(dst int)) {
 
 // plainLocal returns the register of an expression that is a local variable without a cell.
 func (c *functionCompiler) plainLocal(e syntax.Expr) (int, bool) {
-	id, ok := unparen(e).(*syntax.Ident)
+	id, ok := way.Unparen(e).(*syntax.Ident)
 	if !ok {
 		return 0, false
 	}
@@ -85,7 +87,7 @@ func (c *functionCompiler) set(id *syntax.Ident, v uint16) {
 // is where a wrong number of values is reported.
 func (c *functionCompiler) assign(pos syntax.Position, lhs syntax.Expr, v uint16) {
 	mark := c.top
-	switch lhs := unparen(lhs).(type) {
+	switch lhs := way.Unparen(lhs).(type) {
 	case *syntax.Ident:
 		c.set(lhs, v)
 	case *syntax.TupleExpr:
@@ -143,7 +145,7 @@ func (c *functionCompiler) adjacentLocals(list []syntax.Expr) (first int, ok boo
 // augmented compiles x op= y. The parts of x are evaluated once and before y.
 func (c *functionCompiler) augmented(stmt *syntax.AssignStmt) {
 	op := augmentedOps[stmt.Op]
-	switch lhs := unparen(stmt.LHS).(type) {
+	switch lhs := way.Unparen(stmt.LHS).(type) {
 	case *syntax.Ident:
 		x := c.expr(lhs)
 		y := c.expr(stmt.RHS)
@@ -190,14 +192,4 @@ var augmentedOps = map[syntax.Token]Op{
 	syntax.CIRCUMFLEX_EQ: Xor,
 	syntax.LTLT_EQ:       Shl,
 	syntax.GTGT_EQ:       Shr,
-}
-
-func unparen(e syntax.Expr) syntax.Expr {
-	for {
-		p, ok := e.(*syntax.ParenExpr)
-		if !ok {
-			return e
-		}
-		e = p.X
-	}
 }

@@ -5,6 +5,8 @@ import (
 
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
+
+	"starling/lang/way"
 )
 
 // Methods are the well-known method names. A Method instruction carries the index of its name in X,
@@ -74,7 +76,7 @@ func (a *arguments) values() []syntax.Expr {
 func (c *functionCompiler) call(e *syntax.CallExpr, dst int) {
 	args := sortArguments(e)
 	values := args.values()
-	if dot, ok := unparen(e.Fn).(*syntax.DotExpr); ok && len(values) == len(args.positional) {
+	if dot, ok := way.Unparen(e.Fn).(*syntax.DotExpr); ok && len(values) == len(args.positional) {
 		c.methodCall(e, dot, values, dst)
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"go.starlark.net/syntax"
+
+	"starling/lang/way"
 )
 
 // batch is the number of elements of a list or tuple that are evaluated into registers before they
@@ -148,8 +150,8 @@ type summand struct {
 func summands(e *syntax.BinaryExpr) []summand {
 	var terms []summand
 	for {
-		terms = append(terms, summand{unparen(e.Y), e.OpPos})
-		left := unparen(e.X)
+		terms = append(terms, summand{way.Unparen(e.Y), e.OpPos})
+		left := way.Unparen(e.X)
 		sum, ok := left.(*syntax.BinaryExpr)
 		if !ok || sum.Op != syntax.PLUS {
 			terms = append(terms, summand{x: left})

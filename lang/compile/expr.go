@@ -3,6 +3,8 @@ package compile
 import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
+
+	"starling/lang/way"
 )
 
 // expr compiles an expression and returns where its value is: a local read in place, a constant, or
@@ -23,7 +25,7 @@ func (c *functionCompiler) push(e syntax.Expr) uint16 {
 
 // inPlace returns the operand of an expression that is a plain local or a constant.
 func (c *functionCompiler) inPlace(e syntax.Expr) (uint16, bool) {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.Literal:
 		i := c.m.literal(e)
 		if i < ConstBit {
@@ -80,7 +82,7 @@ func (c *functionCompiler) loadOp(scope resolve.Scope) Op {
 // unless it is a temporary: a local may be read by the expression that is assigned to it.
 func (c *functionCompiler) into(e syntax.Expr, dst int) {
 	mark := c.top
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.Ident, *syntax.Literal:
 		c.moveInto(e, dst)
 	case *syntax.BinaryExpr:
@@ -223,7 +225,7 @@ func (c *functionCompiler) slice(e *syntax.SliceExpr, dst int) {
 // cond compiles a condition: a jump to target if its truth is sense, else control falls through.
 func (c *functionCompiler) cond(e syntax.Expr, sense bool, target *label) {
 	mark := c.top
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.UnaryExpr:
 		if e.Op == syntax.NOT {
 			c.cond(e.X, !sense, target)

@@ -3,6 +3,8 @@ package compile
 import (
 	"go.starlark.net/resolve"
 	"go.starlark.net/syntax"
+
+	"starling/lang/way"
 )
 
 // stmts compiles statements up to the first after which nothing can follow.
@@ -168,7 +170,7 @@ func (c *functionCompiler) loopVariable(pos syntax.Position, vars syntax.Expr) (
 // markLoopVariables remembers which variables a loop assigns: a lambda that uses one sees its last
 // value only.
 func (m *moduleCompiler) markLoopVariables(vars syntax.Expr) {
-	switch vars := unparen(vars).(type) {
+	switch vars := way.Unparen(vars).(type) {
 	case *syntax.Ident:
 		m.loopVars[vars.Binding.(*resolve.Binding)] = true
 	case *syntax.TupleExpr:

@@ -155,7 +155,7 @@ func (a *analysis) listed(e syntax.Expr, w *flow) []string {
 // heldFunction: a variable that is given a function stands for what the function gives. A parameter
 // is none of these: a function may be left out there.
 func (a *analysis) heldFunction(id *syntax.Ident, w *flow) {
-	root := variable(id)
+	root := way.Variable(id)
 	if root == nil || len(a.writes[root]) == 0 {
 		return
 	}

@@ -329,7 +329,7 @@ func (a *analysis) named(f *fn) bool {
 	}
 	named := false
 	syntax.Walk(f.file.Tree, func(n syntax.Node) bool {
-		if id, ok := n.(*syntax.Ident); ok && id != def.Name && variable(id) == variable(def.Name) {
+		if id, ok := n.(*syntax.Ident); ok && id != def.Name && way.Variable(id) == way.Variable(def.Name) {
 			named = true
 		}
 		return !named
@@ -480,16 +480,6 @@ func merge(v, w *flow) *flow {
 }
 
 func deadFlow(like *flow) *flow { return &flow{vars: make([]Type, len(like.vars)), dead: true} }
-
-// variable is the identifier that first binds what id denotes, nil when that is nothing of the
-// file's own.
-func variable(id *syntax.Ident) *syntax.Ident {
-	b, ok := id.Binding.(*resolve.Binding)
-	if !ok {
-		return nil
-	}
-	return b.First
-}
 
 // slot is where a flow keeps a variable, false for those of other functions and of other files.
 func (a *analysis) slot(b *resolve.Binding) (int, bool) {

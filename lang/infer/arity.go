@@ -112,11 +112,11 @@ func (a *analysis) suitsCall(f Type, g *arguments) {
 		return
 	}
 	if def, ok := at.obj.fn.node.(*syntax.DefStmt); ok {
-		if id, ok := way.Unparen(g.call.Fn).(*syntax.Ident); ok && variable(id) == variable(def.Name) {
+		if id, ok := way.Unparen(g.call.Fn).(*syntax.Ident); ok && way.Variable(id) == way.Variable(def.Name) {
 			return
 		}
 	}
-	if id, ok := way.Unparen(g.call.Fn).(*syntax.Ident); ok && at.obj.fn.file != a.file && variable(id) != nil && a.loaded(id) {
+	if id, ok := way.Unparen(g.call.Fn).(*syntax.Ident); ok && at.obj.fn.file != a.file && way.Variable(id) != nil && a.loaded(id) {
 		return
 	}
 	a.suits(f, len(g.list), g.order, g.call.Fn, g.call, true)
@@ -126,7 +126,7 @@ func (a *analysis) suitsCall(f Type, g *arguments) {
 func (a *analysis) loaded(id *syntax.Ident) bool {
 	for _, s := range a.file.Tree.Stmts {
 		l, ok := s.(*syntax.LoadStmt)
-		if ok && contained(l.To, variable(id)) {
+		if ok && contained(l.To, way.Variable(id)) {
 			return true
 		}
 	}

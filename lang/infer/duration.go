@@ -99,14 +99,14 @@ func (a *analysis) computedName(o *object, b *effect.Builtin, p *effect.Param, e
 // formsOf are the forms of an expression, of what the variable that it is was given, or of what the
 // function that it calls gives.
 func (a *analysis) formsOf(e syntax.Expr) []string {
-	if id, ok := way.Unparen(e).(*syntax.Ident); ok && len(a.writes[variable(id)]) == 1 {
-		if written, ok := a.writes[variable(id)][0].(*syntax.Ident); ok && a.values[written] != nil {
+	if id, ok := way.Unparen(e).(*syntax.Ident); ok && len(a.writes[way.Variable(id)]) == 1 {
+		if written, ok := a.writes[way.Variable(id)][0].(*syntax.Ident); ok && a.values[written] != nil {
 			e = a.values[written]
 		}
 	}
 	if call, ok := way.Unparen(e).(*syntax.CallExpr); ok {
-		if id, ok := way.Unparen(call.Fn).(*syntax.Ident); ok && variable(id) != nil {
-			if at, ok := a.cell(variable(id)).only(); ok && at.kind == function && !at.obj.fn.falls {
+		if id, ok := way.Unparen(call.Fn).(*syntax.Ident); ok && way.Variable(id) != nil {
+			if at, ok := a.cell(way.Variable(id)).only(); ok && at.kind == function && !at.obj.fn.falls {
 				return way.Returned(at.obj.fn.decl.Body)
 			}
 		}

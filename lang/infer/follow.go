@@ -39,10 +39,10 @@ func (a *analysis) nothingFrom(n syntax.Node) (syntax.Expr, *unit) {
 	case *syntax.Ident:
 		id = n
 	}
-	if id == nil || len(a.writes[variable(id)]) != 1 {
+	if id == nil || len(a.writes[way.Variable(id)]) != 1 {
 		return nil, nil
 	}
-	written, _ := a.writes[variable(id)][0].(*syntax.Ident)
+	written, _ := a.writes[way.Variable(id)][0].(*syntax.Ident)
 	if !onlyKind(a.given[written], none) {
 		return nil, nil
 	}

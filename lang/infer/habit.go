@@ -94,7 +94,7 @@ func (a *analysis) harmless(call *syntax.CallExpr) bool {
 			path, fn = "."+e.Name.Name+path, way.Unparen(e.X)
 			continue
 		case *syntax.Ident:
-			if variable(e) != nil {
+			if way.Variable(e) != nil {
 				return path != "" && path != ".decision"
 			}
 			path = e.Name + path
@@ -149,8 +149,8 @@ func (a *analysis) plainInput(id *syntax.Ident) bool {
 		return false
 	}
 	for _, p := range a.fn.decl.Params {
-		if q, ok := p.(*syntax.Ident); ok && variable(q) == variable(id) {
-			return len(a.writes[variable(id)]) == 0
+		if q, ok := p.(*syntax.Ident); ok && way.Variable(q) == way.Variable(id) {
+			return len(a.writes[way.Variable(id)]) == 0
 		}
 	}
 	return false

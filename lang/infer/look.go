@@ -173,8 +173,8 @@ func (a *analysis) choose(t Type, e syntax.Expr) {
 // alias notes that a variable is another name for what a path leads to.
 func (a *analysis) alias(lhs, rhs syntax.Expr) {
 	id, ok := way.Unparen(lhs).(*syntax.Ident)
-	if root, path := way.Path(rhs); ok && root != nil && path != "" && variable(id) != nil {
-		a.aliased[variable(id)] = true
+	if root, path := way.Path(rhs); ok && root != nil && path != "" && way.Variable(id) != nil {
+		a.aliased[way.Variable(id)] = true
 	}
 }
 

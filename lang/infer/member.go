@@ -21,7 +21,7 @@ func (r *Result) TypeOf(e syntax.Expr) (Type, bool) {
 // hidden: what is read of a parameter is what a module of the same name has.
 func (a *analysis) hidden(e *syntax.DotExpr) {
 	id, ok := way.Unparen(e.X).(*syntax.Ident)
-	if !ok || variable(id) == nil || !a.saying || a.fn == nil || len(a.fn.mentioned(id)) == 0 {
+	if !ok || way.Variable(id) == nil || !a.saying || a.fn == nil || len(a.fn.mentioned(id)) == 0 {
 		return // only a parameter may have the name by chance
 	}
 	if !a.hides(id, e.Name.Name) {
@@ -43,7 +43,7 @@ func hiding(module string) diagnostic.Diagnostic {
 // hides tells whether a variable has the name of a module that has the attribute.
 func (a *analysis) hides(id *syntax.Ident, attribute string) bool {
 	m, ok := a.world.Names[id.Name].(*starlarkstruct.Module)
-	return ok && variable(id) != nil && m.Members[attribute] != nil
+	return ok && way.Variable(id) != nil && m.Members[attribute] != nil
 }
 
 // Known tells whether the type says all that can be seen at the place.

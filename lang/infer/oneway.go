@@ -62,7 +62,7 @@ func (a *analysis) ways(use *syntax.Ident) []chosen {
 // either are the values of x = a if c else b.
 func (a *analysis) either(s *syntax.AssignStmt, v *syntax.Ident) []chosen {
 	cond, ok := way.Unparen(s.RHS).(*syntax.CondExpr)
-	if id, also := way.Unparen(s.LHS).(*syntax.Ident); !ok || !also || s.Op != syntax.EQ || variable(id) != v || way.Mentions(cond, v) {
+	if id, also := way.Unparen(s.LHS).(*syntax.Ident); !ok || !also || s.Op != syntax.EQ || way.Variable(id) != v || way.Mentions(cond, v) {
 		return nil
 	}
 	return []chosen{{a.arms[cond.True], cond.True}, {a.arms[cond.False], cond.False}}
@@ -110,7 +110,7 @@ func (a *analysis) lastOf(stmts []syntax.Stmt, v *syntax.Ident) ([]chosen, bool)
 		case *syntax.ReturnStmt, *syntax.BranchStmt:
 			return nil, way.Leaves(s)
 		case *syntax.AssignStmt:
-			if id, ok := way.Unparen(s.LHS).(*syntax.Ident); ok && s.Op == syntax.EQ && variable(id) == v && !way.Mentions(s.RHS, v) {
+			if id, ok := way.Unparen(s.LHS).(*syntax.Ident); ok && s.Op == syntax.EQ && way.Variable(id) == v && !way.Mentions(s.RHS, v) {
 				given = []chosen{{a.given[id], id}}
 				continue
 			}

@@ -280,9 +280,9 @@ func (f *fn) argument(id *syntax.Ident) (place int, byDefault syntax.Expr) {
 			named = true
 			continue
 		}
-		if variable(here) == variable(id) && named {
+		if way.Variable(here) == way.Variable(id) && named {
 			return -1, byDefault
-		} else if variable(here) == variable(id) {
+		} else if way.Variable(here) == way.Variable(id) {
 			return n, byDefault
 		}
 		n, byDefault = n+1, nil
@@ -299,7 +299,7 @@ func (f *fn) mentioned(n syntax.Node) []*syntax.Ident {
 			return true
 		}
 		for i, l := range f.decl.Locals[:len(f.params)] {
-			if variable(id) == l.First && !f.rebinds(i) && !contained(list, l.First) {
+			if way.Variable(id) == l.First && !f.rebinds(i) && !contained(list, l.First) {
 				list = append(list, l.First)
 			}
 		}
@@ -323,7 +323,7 @@ func (f *fn) rebinds(i int) bool {
 	given := func(lhs syntax.Expr) {
 		syntax.Walk(lhs, func(n syntax.Node) bool {
 			id, ok := n.(*syntax.Ident)
-			found = found || ok && variable(id) == first
+			found = found || ok && way.Variable(id) == first
 			_, part := n.(*syntax.IndexExpr)
 			return !part
 		})

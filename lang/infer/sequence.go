@@ -188,7 +188,7 @@ func (a *analysis) disturbed(n syntax.Node, receiver syntax.Expr) {
 		return
 	}
 	for _, l := range a.loops {
-		if l.through == nil || l.through != variable(id) {
+		if l.through == nil || l.through != way.Variable(id) {
 			continue
 		}
 		what := "list(" + id.Name + ")"
@@ -202,7 +202,7 @@ func (a *analysis) disturbed(n syntax.Node, receiver syntax.Expr) {
 // loop gives it no other value; nil for anything else.
 func (a *analysis) wentThrough(s *syntax.ForStmt, t Type) *syntax.Ident {
 	id, ok := way.Unparen(s.X).(*syntax.Ident)
-	if !ok || !t.known() || len(t.atoms) == 0 || variable(id) == nil {
+	if !ok || !t.known() || len(t.atoms) == 0 || way.Variable(id) == nil {
 		return nil
 	}
 	for _, at := range t.atoms {
@@ -210,10 +210,10 @@ func (a *analysis) wentThrough(s *syntax.ForStmt, t Type) *syntax.Ident {
 			return nil
 		}
 	}
-	root, rebound := variable(id), false
+	root, rebound := way.Variable(id), false
 	given := func(lhs syntax.Node) {
 		syntax.Walk(lhs, func(n syntax.Node) bool {
-			if x, ok := n.(*syntax.Ident); ok && variable(x) == root {
+			if x, ok := n.(*syntax.Ident); ok && way.Variable(x) == root {
 				rebound = true
 			}
 			_, part := n.(*syntax.IndexExpr)

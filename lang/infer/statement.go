@@ -293,7 +293,7 @@ func (a *analysis) assign(lhs syntax.Expr, t Type, w *flow) {
 
 // wrote notes where a variable is given a value.
 func (a *analysis) wrote(id *syntax.Ident, t Type) {
-	if v := variable(id); a.saying && v != nil && a.depth == 0 {
+	if v := way.Variable(id); a.saying && v != nil && a.depth == 0 {
 		a.writes[v] = append(a.writes[v], id)
 		a.given[id], a.inFile[id] = join(a.given[id], t), a.file
 	}

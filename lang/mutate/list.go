@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.starlark.net/syntax"
+
+	"starling/lang/way"
 )
 
 // lister walks a tree and notes what can be changed.
@@ -210,7 +212,7 @@ func (l *lister) condition(e syntax.Expr) {
 // negates tells whether walking an expression lists its negation: that of a comparison is another
 // one, and that of a `not` what it negates.
 func (l *lister) negates(e syntax.Expr) bool {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.BinaryExpr:
 		return opposites[e.Op] != ""
 	case *syntax.UnaryExpr:
@@ -264,7 +266,7 @@ func (l *lister) conditional(n *syntax.CondExpr) {
 	if yes == no {
 		return
 	}
-	l.negated[unparen(n.Cond)] = true
+	l.negated[way.Unparen(n.Cond)] = true
 	between := l.text[l.end(n.True):l.start(n.False)]
 	l.note(Branch, l.start(n), l.end(n), no+between+yes)
 }
@@ -398,19 +400,9 @@ func (l *lister) dropArgument(n *syntax.CallExpr, i int) {
 	l.note(Argument, from, to, strings.Repeat("\n", strings.Count(l.text[from:to], "\n")))
 }
 
-func unparen(e syntax.Expr) syntax.Expr {
-	for {
-		p, ok := e.(*syntax.ParenExpr)
-		if !ok {
-			return e
-		}
-		e = p.X
-	}
-}
-
 // constant tells whether an expression is a literal or a name for one, which is changed as such.
 func constant(e syntax.Expr) bool {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.Literal:
 		return true
 	case *syntax.Ident:
@@ -421,7 +413,7 @@ func constant(e syntax.Expr) bool {
 
 // number tells whether an expression can only be a number.
 func number(e syntax.Expr) bool {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.Literal:
 		return e.Token == syntax.INT || e.Token == syntax.FLOAT
 	case *syntax.UnaryExpr:
@@ -438,7 +430,7 @@ func number(e syntax.Expr) bool {
 
 // textual tells whether an expression is a text, so that % formats it.
 func textual(e syntax.Expr) bool {
-	switch e := unparen(e).(type) {
+	switch e := way.Unparen(e).(type) {
 	case *syntax.Literal:
 		return e.Token == syntax.STRING || e.Token == syntax.BYTES
 	case *syntax.BinaryExpr:

@@ -11,8 +11,8 @@ func Judged(loop *syntax.ForStmt, by func(*syntax.CallExpr) bool) bool {
 		for _, stmt := range loop.Body {
 			syntax.Walk(stmt, func(n syntax.Node) bool {
 				if s, ok := n.(*syntax.AssignStmt); ok && s.Op == syntax.EQ {
-					if id, ok := Unparen(s.LHS).(*syntax.Ident); ok && !j.given[variable(id)] && j.alone(s.RHS) {
-						j.given[variable(id)], grown = true, true
+					if id, ok := Unparen(s.LHS).(*syntax.Ident); ok && !j.given[Variable(id)] && j.alone(s.RHS) {
+						j.given[Variable(id)], grown = true, true
 					}
 				}
 				return true
@@ -23,7 +23,7 @@ func Judged(loop *syntax.ForStmt, by func(*syntax.CallExpr) bool) bool {
 		syntax.Walk(stmt, func(n syntax.Node) bool {
 			if s, ok := n.(*syntax.AssignStmt); ok {
 				if id, ok := Unparen(s.LHS).(*syntax.Ident); ok && (s.Op != syntax.EQ || !j.alone(s.RHS)) {
-					delete(j.given, variable(id))
+					delete(j.given, Variable(id))
 				}
 			}
 			return true
@@ -58,9 +58,9 @@ func (j *judged) alone(e syntax.Expr) bool {
 				all = false
 			}
 		case *syntax.Ident:
-			if variable(n) != nil {
-				some = some || j.given[variable(n)]
-				all = all && j.given[variable(n)]
+			if Variable(n) != nil {
+				some = some || j.given[Variable(n)]
+				all = all && j.given[Variable(n)]
 			}
 		case *syntax.LambdaExpr, *syntax.Comprehension:
 			all = false

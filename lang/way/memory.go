@@ -24,8 +24,8 @@ func Settings(within *syntax.DefStmt, stmts []syntax.Stmt) (list []Setting) {
 				list = append(list, Settings(n, n.Body)...)
 				return false
 			case *syntax.CallExpr:
-				name := global(n.Fn)
-				if !strings.HasPrefix(name, "memory.") || !strings.HasSuffix(name, ".set") || len(n.Args) == 0 {
+				name, ok := Predeclared(n.Fn)
+				if !ok || !strings.HasPrefix(name, "memory.") || !strings.HasSuffix(name, ".set") || len(n.Args) == 0 {
 					break
 				}
 				key := ""
@@ -38,19 +38,4 @@ func Settings(within *syntax.DefStmt, stmts []syntax.Stmt) (list []Setting) {
 		})
 	}
 	return list
-}
-
-// global is an expression as the name of something predeclared is written, "" for any other.
-func global(e syntax.Expr) string {
-	switch e := Unparen(e).(type) {
-	case *syntax.Ident:
-		if variable(e) == nil {
-			return e.Name
-		}
-	case *syntax.DotExpr:
-		if name := global(e.X); name != "" {
-			return name + "." + e.Name.Name
-		}
-	}
-	return ""
 }

@@ -7,7 +7,7 @@ import "go.starlark.net/syntax"
 func Path(e syntax.Expr) (root *syntax.Ident, path string) {
 	switch e := Unparen(e).(type) {
 	case *syntax.Ident:
-		return variable(e), ""
+		return Variable(e), ""
 	case *syntax.DotExpr:
 		root, path = Path(e.X)
 		return root, path + "." + e.Name.Name

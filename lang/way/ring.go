@@ -13,16 +13,6 @@ func Rounds(loop *syntax.ForStmt) (end bool, stuck []syntax.Expr) {
 	return r.ends, r.stuck
 }
 
-// Names tells whether an expression is a name of the environment or the language.
-func Names(e syntax.Expr, name string) bool {
-	id, ok := Unparen(e).(*syntax.Ident)
-	if !ok || id.Name != name {
-		return false
-	}
-	b, ok := id.Binding.(*resolve.Binding)
-	return ok && (b.Scope == resolve.Predeclared || b.Scope == resolve.Universal)
-}
-
 // ring looks for the ways out of a loop without end: whether one of them may be taken in a round
 // when it was not in the round before.
 type ring struct {
@@ -98,8 +88,8 @@ func moved(s *syntax.ForStmt) map[*syntax.Ident]bool {
 	m := map[*syntax.Ident]bool{}
 	all := func(e syntax.Node) {
 		syntax.Walk(e, func(n syntax.Node) bool {
-			if id, ok := n.(*syntax.Ident); ok && variable(id) != nil {
-				m[variable(id)] = true
+			if id, ok := n.(*syntax.Ident); ok && Variable(id) != nil {
+				m[Variable(id)] = true
 			}
 			return true
 		})

@@ -1,6 +1,6 @@
 // Package way says what a function does on which way through it, as far as its text alone tells:
 // what is reached by every call, what leaves, what is called whatever happens, which texts an
-// expression may make; and where nodes begin and end.
+// expression may make; what names denote, and where nodes begin and end.
 package way
 
 import (
@@ -41,7 +41,7 @@ func Mentions(n syntax.Node, v *syntax.Ident) bool {
 	found := false
 	syntax.Walk(n, func(n syntax.Node) bool {
 		id, ok := n.(*syntax.Ident)
-		found = found || ok && variable(id) == v
+		found = found || ok && Variable(id) == v
 		return !found
 	})
 	return found
@@ -135,7 +135,7 @@ func surelyCalls(e syntax.Expr, f *syntax.Ident) (call *syntax.CallExpr) {
 				return false
 			}
 		case *syntax.CallExpr:
-			if id, ok := Unparen(n.Fn).(*syntax.Ident); ok && call == nil && variable(id) == f {
+			if id, ok := Unparen(n.Fn).(*syntax.Ident); ok && call == nil && Variable(id) == f {
 				call = n
 			}
 		}
@@ -144,14 +144,34 @@ func surelyCalls(e syntax.Expr, f *syntax.Ident) (call *syntax.CallExpr) {
 	return call
 }
 
-// variable is the identifier that first binds what id denotes, nil when that is nothing of the
+// Variable is the identifier that first binds what id denotes, nil when that is nothing of the
 // file's own.
-func variable(id *syntax.Ident) *syntax.Ident {
+func Variable(id *syntax.Ident) *syntax.Ident {
 	b, ok := id.Binding.(*resolve.Binding)
 	if !ok {
 		return nil
 	}
 	return b.First
+}
+
+// Predeclared is the name of something of the environment or the language that an expression
+// denotes, or of what is in a module that is: "gate", "http.get", "len".
+func Predeclared(e syntax.Expr) (name string, ok bool) {
+	switch e := Unparen(e).(type) {
+	case *syntax.Ident:
+		b, ok := e.Binding.(*resolve.Binding)
+		return e.Name, ok && (b.Scope == resolve.Predeclared || b.Scope == resolve.Universal)
+	case *syntax.DotExpr:
+		name, ok = Predeclared(e.X)
+		return name + "." + e.Name.Name, ok
+	}
+	return "", false
+}
+
+// Names tells whether an expression denotes what the environment or the language calls so.
+func Names(e syntax.Expr, name string) bool {
+	found, ok := Predeclared(e)
+	return ok && found == name
 }
 
 // Unparen is an expression without the parentheses around it.
