@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -115,7 +116,7 @@ func (r release) image(programs []program) ([]byte, error) {
 		{name: "blobs/", mode: 0o755},
 		{name: "blobs/sha256/", mode: 0o755},
 	}
-	for _, name := range sorted(l.blobs) {
+	for _, name := range slices.Sorted(maps.Keys(l.blobs)) {
 		entries = append(entries, entry{name: name, mode: 0o644, text: l.blobs[name]})
 	}
 	return r.tar(entries)
@@ -184,7 +185,7 @@ func root(p program) []entry {
 // file cannot say.
 func authorities() []byte {
 	var b bytes.Buffer
-	for _, root := range slices.Collect(bundle.Roots()) {
+	for root := range bundle.Roots() {
 		if root.Constraint == nil {
 			b.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}))
 		}

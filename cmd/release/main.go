@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -43,7 +44,7 @@ func main() {
 	flag.Int64Var(&seconds, "time", 0, "the time of the commit, in `seconds` since 1970")
 	flag.StringVar(&r.texts, "texts", "", "the `folder` of what archives have beside the program")
 	flag.StringVar(&r.url, "url", "", "where the archives will lie")
-	into := flag.String("into", "", "the `folder` that is made")
+	into := flag.String("into", "", "the `folder` that takes all of it")
 	flag.Parse()
 	r.time = time.Unix(seconds, 0).UTC()
 	var programs []program
@@ -116,7 +117,7 @@ func (r release) name(p program) string {
 // sums are what `sha256sum --check` reads.
 func sums(files map[string][]byte) []byte {
 	var b bytes.Buffer
-	for _, name := range sorted(files) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(files[name]), name)
 	}
 	return b.Bytes()
@@ -129,12 +130,4 @@ func write(folder string, files map[string][]byte) error {
 		}
 	}
 	return nil
-}
-
-func sorted(files map[string][]byte) (names []string) {
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -43,7 +43,7 @@ func Of(folder string, b *lang.Bundle, known check.Project) Program {
 		return Program{}
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %x %q\n", checker, sha256.Sum256(b.Encode()), known.Tools)
+	fmt.Fprintf(h, "%q %q\n", checker, known.Tools)
 	for _, a := range known.Agents {
 		fmt.Fprintf(h, "%q %q %t\n", a.Name, a.Steers, a.Own)
 		for _, c := range []*contract.Contract{a.Contracts.Input, a.Contracts.Output} {
@@ -53,6 +53,7 @@ func Of(folder string, b *lang.Bundle, known check.Project) Program {
 			fmt.Fprintln(h)
 		}
 	}
+	h.Write(b.Encode())
 	return Program{filepath.Join(folder, hex.EncodeToString(h.Sum(nil)))}
 }
 

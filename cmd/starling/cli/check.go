@@ -55,7 +55,7 @@ front of a call that comes too early, what is loaded and never used, and the lik
 			if explain != "" {
 				return v.explain(explain)
 			}
-			v.heap.Brief()
+			v.heap.AllowMuch()
 			if len(operands) == 0 {
 				operands = []string{"."}
 			}

@@ -18,5 +18,7 @@ func fmtCommand(c *call) *cobra.Command {
 // lspCommand is the verb lsp.
 func lspCommand(c *call) *cobra.Command {
 	settings := func(file string) (*effect.Settings, error) { return c.settings(file, "") }
-	return lsp.Command(c.stdin, c.stdout.Raw(), lsp.Program{Version: build.Version, Environment: c.environmentOf, Settings: settings}, operands(0, 0))
+	cmd := lsp.Command(c.stdin, c.stdout.Raw(), lsp.Program{Version: build.Version, Environment: c.environmentOf, Settings: settings}, operands(0, 0))
+	cmd.PreRun = func(*cobra.Command, []string) { c.heap.AllowMuch() } // each key makes ten times as much as is kept
+	return cmd
 }

@@ -70,7 +70,7 @@ plays the tests that reach the change.`,
 			if err := v.checkMutate(cmd.Flags()); err != nil {
 				return err
 			}
-			v.heap.Brief()
+			v.heap.AllowMuch()
 			if v.watch {
 				return v.testWatching(cmd, args)
 			}

@@ -1,5 +1,5 @@
-// Package collector keeps the garbage of a long-lived process small, and looks for that of a short
-// one seldom.
+// Package collector keeps the garbage of a process small that stays and does little, and looks
+// seldom for that of one that reckons.
 package collector
 
 import (
@@ -23,11 +23,11 @@ import (
 // do nothing for a month then. So it gives that back once no collection was needed for a while, and
 // with it the tables of its store.
 const (
-	freeGarbage  = 24 << 20         // bytes that garbage may take while there is little
-	briefGarbage = 96 << 20         // the same of a process that only reckons, and ends
-	leastHeap    = 4 << 20          // bytes that Go's share is of, if less is alive
-	leastShare   = 20               // percent of what is alive that garbage may always take
-	quiet        = 10 * time.Second // without a collection, until memory is given back
+	freeGarbage = 24 << 20         // bytes that garbage may take while there is little
+	muchGarbage = 96 << 20         // the same of a process that only reckons
+	leastHeap   = 4 << 20          // bytes that Go's share is of, if less is alive
+	leastShare  = 20               // percent of what is alive that garbage may always take
+	quiet       = 10 * time.Second // without a collection, until memory is given back
 )
 
 // Bound keeps an eye on the heap until the process ends, unless whoever started it has set GOGC:
@@ -61,11 +61,11 @@ func watchHeap(quiet time.Duration) *Heap {
 	return h
 }
 
-// Brief tells that this process only reckons, and ends: a few megabytes more save a third of its
-// time. Nothing is told of a nil Heap.
-func (h *Heap) Brief() {
+// AllowMuch tells that this process only reckons: it makes much more than it keeps, and the memory
+// saves a third of its time. A nil Heap is let be.
+func (h *Heap) AllowMuch() {
 	if h != nil {
-		h.allow(briefGarbage)
+		h.allow(muchGarbage)
 	}
 }
 

@@ -3,7 +3,6 @@ package lsp
 import (
 	"io"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -34,15 +33,10 @@ func Command(in io.Reader, out io.Writer, p Program, args cobra.PositionalArgs) 
 no store; nothing is run but the top level of the project's fake, for the names of its agents.`,
 		Args: args,
 		RunE: func(*cobra.Command, []string) error {
-			debug.SetGCPercent(gcPercent)
 			return Serve(p.host(), in, out)
 		},
 	}
 }
-
-// gcPercent is how much garbage there may be for what is held: each key makes ten times as much as
-// is kept, and a few megabytes more save a fifth of the time.
-const gcPercent = 400
 
 // host makes what a server asks for, once.
 func (p Program) host() Host {
