@@ -77,7 +77,9 @@ func checkScript(t *testing.T, name string, source lang.Source) {
 
 // playTests plays the tests of an example: there are three at least, and the power fails in one.
 func playTests(t *testing.T, name string, source lang.Source) {
-	f, err := suite.Read(name, source, stdlib.Library, stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true}))
+	env := stdlib.Environment(stdlib.Options{Natives: vm.Natives(), Tests: true})
+	accept := func(b *lang.Bundle) error { return lang.Check(b, env, check.Project{}).Err() }
+	f, err := suite.Read(name, source, stdlib.Library, accept)
 	if err != nil {
 		t.Fatal(err)
 	}

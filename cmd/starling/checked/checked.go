@@ -36,14 +36,15 @@ func Folder() string {
 // the program that checks. The zero Program is not remembered.
 type Program struct{ file string }
 
-// Of names a program in a folder.
-func Of(folder string, b *lang.Bundle, known check.Project) Program {
+// Of names a program in a folder. What was clean as one thing, a run or a file of tests, may not be
+// so as another, which sees other builtins.
+func Of(folder, as string, b *lang.Bundle, known check.Project) Program {
 	checker, ok := build()
 	if folder == "" || !ok {
 		return Program{}
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q\n", checker, known.Tools)
+	fmt.Fprintf(h, "%q %q %q\n", checker, as, known.Tools)
 	for _, a := range known.Agents {
 		fmt.Fprintf(h, "%q %q %t\n", a.Name, a.Steers, a.Own)
 		for _, c := range []*contract.Contract{a.Contracts.Input, a.Contracts.Output} {

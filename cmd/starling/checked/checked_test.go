@@ -41,24 +41,25 @@ func TestClean(t *testing.T) {
 		return bundle(t, other)
 	}
 	known := check.Project{Agents: []check.Agent{{Name: "judge", Contracts: check.Contracts{Output: text}}}, Tools: []string{"files"}}
-	first := checked.Of(folder, bundle(t, files), known)
+	first := checked.Of(folder, "run", bundle(t, files), known)
 	if first.Clean() {
 		t.Fatal("clean before it was checked")
 	}
 	first.Keep()
-	if !checked.Of(folder, bundle(t, files), known).Clean() {
+	if !checked.Of(folder, "run", bundle(t, files), known).Clean() {
 		t.Error("not clean after it was checked")
 	}
 	others := map[string]checked.Program{
-		"script":   checked.Of(folder, with("main.star", main+"\n"), known),
-		"library":  checked.Of(folder, with("lib.star", "def f():\n    return 2\n"), known),
-		"child":    checked.Of(folder, with("child.star", "def main():\n    return 2\n"), known),
-		"name":     checked.Of(folder, bundle(t, files), check.Project{Agents: []check.Agent{{Name: "radar", Contracts: known.Agents[0].Contracts}}, Tools: known.Tools}),
-		"tools":    checked.Of(folder, bundle(t, files), check.Project{Agents: known.Agents}),
-		"contract": checked.Of(folder, bundle(t, files), check.Project{Agents: []check.Agent{{Name: "judge"}}, Tools: known.Tools}),
-		"input":    checked.Of(folder, bundle(t, files), check.Project{Agents: []check.Agent{{Name: "judge", Contracts: check.Contracts{Input: text}}}, Tools: known.Tools}),
-		"folder":   checked.Of(t.TempDir(), bundle(t, files), known),
-		"nowhere":  checked.Of("", bundle(t, files), known),
+		"script":   checked.Of(folder, "run", with("main.star", main+"\n"), known),
+		"library":  checked.Of(folder, "run", with("lib.star", "def f():\n    return 2\n"), known),
+		"child":    checked.Of(folder, "run", with("child.star", "def main():\n    return 2\n"), known),
+		"name":     checked.Of(folder, "run", bundle(t, files), check.Project{Agents: []check.Agent{{Name: "radar", Contracts: known.Agents[0].Contracts}}, Tools: known.Tools}),
+		"tools":    checked.Of(folder, "run", bundle(t, files), check.Project{Agents: known.Agents}),
+		"contract": checked.Of(folder, "run", bundle(t, files), check.Project{Agents: []check.Agent{{Name: "judge"}}, Tools: known.Tools}),
+		"input":    checked.Of(folder, "run", bundle(t, files), check.Project{Agents: []check.Agent{{Name: "judge", Contracts: check.Contracts{Input: text}}}, Tools: known.Tools}),
+		"folder":   checked.Of(t.TempDir(), "run", bundle(t, files), known),
+		"use":      checked.Of(folder, "test", bundle(t, files), known),
+		"nowhere":  checked.Of("", "run", bundle(t, files), known),
 	}
 	for what, p := range others {
 		if p.Clean() {
@@ -72,10 +73,10 @@ func TestClean(t *testing.T) {
 // them.
 func TestForgotten(t *testing.T) {
 	folder := t.TempDir()
-	often := checked.Of(folder, bundle(t, map[string]string{"main.star": "x = 0\n"}), check.Project{})
+	often := checked.Of(folder, "run", bundle(t, map[string]string{"main.star": "x = 0\n"}), check.Project{})
 	often.Keep()
 	for i := range 1000 {
-		checked.Of(folder, bundle(t, map[string]string{"main.star": fmt.Sprintf("x = %d\n", i+1)}), check.Project{}).Keep()
+		checked.Of(folder, "run", bundle(t, map[string]string{"main.star": fmt.Sprintf("x = %d\n", i+1)}), check.Project{}).Keep()
 		if !often.Clean() {
 			t.Fatalf("forgotten after %d others", i+1)
 		}
@@ -91,7 +92,7 @@ func TestNowhere(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := checked.Of(filepath.Join(file, "checked"), bundle(t, map[string]string{"main.star": ""}), check.Project{})
+	p := checked.Of(filepath.Join(file, "checked"), "run", bundle(t, map[string]string{"main.star": ""}), check.Project{})
 	p.Keep()
 	if p.Clean() {
 		t.Error("it is clean below a file")

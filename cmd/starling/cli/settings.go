@@ -7,6 +7,7 @@ import (
 
 	"starling/cmd/starling/checked"
 	"starling/cmd/starling/place"
+	"starling/cmd/starling/suite"
 	"starling/lang"
 	"starling/lang/check"
 	"starling/lang/diagnostic"
@@ -144,7 +145,7 @@ func (c *call) requestOf(bundle *lang.Bundle, name string, v *runVerb) (runtime.
 // project does not have: the run says so where it needs them. A program of which there was nothing
 // to say is not checked again.
 func (c *call) compile(bundle *lang.Bundle, known check.Project) (*lang.Program, error) {
-	program := checked.Of(checked.Folder(), bundle, known)
+	program := checked.Of(checked.Folder(), "run", bundle, known)
 	if program.Clean() {
 		return lang.Compile(bundle, c.env())
 	}
@@ -160,4 +161,18 @@ func (c *call) compile(bundle *lang.Bundle, known check.Project) (*lang.Program,
 		program.Keep()
 	}
 	return lang.Compile(bundle, c.env())
+}
+
+// accept refuses what check finds in a file of tests, whose warnings are for check alone. One that
+// was accepted is not checked again.
+func (c *call) accept(tests *lang.Bundle) error {
+	program := checked.Of(checked.Folder(), "test", tests, check.Project{})
+	if program.Clean() {
+		return nil
+	}
+	err := lang.Check(tests, c.environmentOf(suite.Suffix), check.Project{}).Err()
+	if err == nil {
+		program.Keep()
+	}
+	return err
 }

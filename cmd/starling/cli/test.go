@@ -248,7 +248,7 @@ func (v *testVerb) readTests(path string, reach *watch.Reach) (f *suite.File, fo
 	if reach != nil {
 		files = reach.Source(root.Name(), files)
 	}
-	f, err = suite.Read(entry, files, stdlib.Library, v.environmentOf(path))
+	f, err = suite.Read(entry, files, stdlib.Library, v.accept)
 	return f, root.Name(), err
 }
 

@@ -9,7 +9,6 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang"
-	"starling/lang/check"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 )
@@ -35,18 +34,18 @@ type Test struct {
 	Line int    `json:"line"`
 }
 
-// Read reads and checks a file of tests. env is what test files see. The error is a diagnostic.List
-// when the file is wrong.
-func Read(name string, files, library lang.Source, env *effect.Environment) (*File, error) {
-	return read(name, files, library, new(sync.Map), func(b *lang.Bundle) diagnostic.List { return lang.Check(b, env, check.Project{}) })
+// Read reads a file of tests; accept checks it with all that it loads. The error is that of accept,
+// or a diagnostic.List when the file is wrong in another way.
+func Read(name string, files, library lang.Source, accept func(*lang.Bundle) error) (*File, error) {
+	return read(name, files, library, new(sync.Map), accept)
 }
 
-func read(name string, files, library lang.Source, compiled effect.Cache, check func(*lang.Bundle) diagnostic.List) (*File, error) {
+func read(name string, files, library lang.Source, compiled effect.Cache, accept func(*lang.Bundle) error) (*File, error) {
 	bundle, err := lang.Read(name, files, library)
 	if err != nil {
 		return nil, err
 	}
-	if err := check(bundle).Err(); err != nil {
+	if err := accept(bundle); err != nil {
 		return nil, err
 	}
 	f := &File{Name: bundle.Entry().Name, bundle: bundle, compiled: compiled, files: files, library: library}

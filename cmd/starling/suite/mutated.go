@@ -7,7 +7,6 @@ import (
 
 	"starling/lang"
 	"starling/lang/check"
-	"starling/lang/diagnostic"
 	"starling/lang/effect"
 )
 
@@ -30,12 +29,12 @@ func (f *File) Mutate(s *Subject, text []byte, env *effect.Environment) (*File, 
 			return nil, fs.ErrNotExist
 		}
 	}
-	return read(f.Name, serve(""), serve(library), &above{below: f.compiled}, func(b *lang.Bundle) diagnostic.List {
-		return lang.CheckUntyped(b, env, check.Project{})
+	return read(f.Name, serve(""), serve(library), &above{below: f.compiled}, func(b *lang.Bundle) error {
+		return lang.CheckUntyped(b, env, check.Project{}).Err()
 	})
 }
 
-// Refused tells whether [Read] would refuse a file that Mutate has made, for its types.
+// Refused tells whether a whole check refuses a file that Mutate has made, for its types.
 func (f *File) Refused(env *effect.Environment) bool {
 	return lang.Check(f.bundle, env, check.Project{}).Err() != nil
 }
