@@ -98,13 +98,28 @@ func (t Type) only() (atom, bool) {
 }
 
 // holds tells whether an atom is covered by the type.
-func (t Type) holds(a atom) bool {
+func (t Type) holds(a atom) bool { return t.find(&a) }
+
+// find is holds without a copy: most of what is inferred is what was known, so this is what a check
+// does most.
+func (t Type) find(a *atom) bool {
+	special := a.special()
 	for i := range t.atoms {
-		if b := &t.atoms[i]; b.kind == a.kind && (*b == a || b.covers(a)) {
+		b := &t.atoms[i]
+		if b.kind != a.kind || b.obj != a.obj && !special {
+			continue
+		}
+		if *b == *a || b.covers(*a) {
 			return true
 		}
 	}
 	return false
+}
+
+// begins tells whether the atoms of a type are the first of another's, without a look at them.
+func (t Type) begins(s Type) bool {
+	n := len(t.atoms)
+	return n == 0 || n <= len(s.atoms) && &t.atoms[0] == &s.atoms[0]
 }
 
 // covers tells whether an atom is all values of a kind of which another is some.
@@ -152,9 +167,13 @@ func (u *union) add(t Type) {
 		u.all, u.own = t, false
 		return
 	}
+	if t.begins(u.all) && (u.all.any || !t.any) {
+		return
+	}
 	grown := false
-	for _, a := range t.atoms {
-		if u.all.holds(a) {
+	for i := range t.atoms {
+		a := t.atoms[i]
+		if i < len(u.all.atoms) && u.all.atoms[i] == a || u.all.find(&t.atoms[i]) {
 			continue
 		}
 		if !u.own {
@@ -177,6 +196,9 @@ func (u *union) add(t Type) {
 
 // widen forgets single texts and ints where there are too many.
 func widen(atoms []atom) []atom {
+	if len(atoms) <= maxExact {
+		return atoms
+	}
 	for _, k := range []kind{text, integer} {
 		n := 0
 		for _, a := range atoms {
@@ -197,8 +219,11 @@ func same(s, t Type) bool {
 	if s.any != t.any || len(s.atoms) != len(t.atoms) {
 		return false
 	}
-	for _, a := range s.atoms {
-		if !slices.Contains(t.atoms, a) {
+	if s.begins(t) {
+		return true
+	}
+	for i, a := range s.atoms {
+		if t.atoms[i] != a && !slices.Contains(t.atoms, a) {
 			return false
 		}
 	}
