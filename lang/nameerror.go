@@ -9,6 +9,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/foreign"
 )
 
 // nameProblem places an error of the resolver. For an undefined name it looks for the nearest among
@@ -22,7 +23,7 @@ func (u *unit) nameProblem(err resolve.Error) diagnostic.Diagnostic {
 	}
 	name, _, _ := strings.Cut(rest, " ")
 	d := u.module.problem("undefined", err.Pos, len([]rune(name)), "undefined: "+name)
-	d.Hint = foreignName(name)
+	d.Hint = foreign.Name(name)
 	if d.Hint == "" {
 		d.Hint = diagnostic.Meant(name, u.visible(err.Pos))
 	}
@@ -35,35 +36,6 @@ func nameHint(msg string) string {
 		return "write: for _ in range(n), or for _ in forever() for a loop that ends by itself"
 	case strings.HasPrefix(msg, "load statement within"):
 		return "load stands at the top level, outside if and for"
-	}
-	return ""
-}
-
-// foreignName is the hint for names that other languages define.
-func foreignName(name string) string {
-	switch name {
-	case "null", "nil", "undefined":
-		return "write None"
-	case "isinstance":
-		return `write: type(x) == "string"`
-	case "map", "filter":
-		return "write a comprehension: [f(x) for x in list if …]"
-	case "args", "sys", "argv":
-		return "inputs are the parameters of main; args is their dict in a script without main"
-	case "sum":
-		return "add in a loop: total = 0, and for x in xs: total += x"
-	case "round", "pow", "floor", "ceil", "sqrt":
-		return "write math." + name
-	case "requests", "urllib":
-		return "http.get(url) asks a server"
-	case "os", "subprocess":
-		return `sh.run(["make", "test"]) runs a program`
-	case "datetime":
-		return "now() is a timestamp; time.parse and time.format are for texts and seconds"
-	case "input":
-		return "gate(…) asks a person"
-	case "open":
-		return "fs.read(path) reads a file of the workspace"
 	}
 	return ""
 }

@@ -8,6 +8,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/foreign"
 )
 
 // The parser speaks of one token, mostly as "got X, want Y", and gives the place where the token
@@ -27,7 +28,7 @@ func syntaxProblem(m *Module, err syntax.Error) diagnostic.Diagnostic {
 			start, end = tokenBefore(source, at, got)
 		}
 	}
-	d.Hint = cmp.Or(foreign(source, start, end, d), unfinished(d), openBracket(m, start, d))
+	d.Hint = cmp.Or(unknownHere(source, start, end, d), unfinished(d), openBracket(m, start, d))
 	d = d.At(m.Name, source, start, end)
 	d.Fix = ourWord(source, start, end, d)
 	return d
@@ -119,47 +120,15 @@ func isWordRune(r rune) bool {
 
 func wordLen(s string) int { return len(s) - len(strings.TrimLeftFunc(s, isWordRune)) }
 
-// foreignWords are words of other languages where an expression or statement should begin, and what
-// takes their place.
-func foreignWord(word string) string {
-	switch word {
-	case "import", "from":
-		return `load("file.star", "name") takes the place of import; json, re, math and the like need none`
-	case "class":
-		return "there are no classes; use dicts, and functions that make them"
-	case "try", "except", "finally":
-		return "attempt(fn, …) calls a function and gives an Outcome with .ok, .value and .error"
-	case "raise", "throw":
-		return `fail("message") raises an error`
-	case "assert":
-		return `write: if not …: fail("message")`
-	case "with":
-		return "there is no with; what is opened is closed by itself"
-	case "yield":
-		return "there are no generators; build a list"
-	case "del":
-		return "d.pop(key) removes an entry of a dict, l.pop(i) one of a list"
-	case "global", "nonlocal":
-		return "a function cannot assign variables outside of it; keep what changes in a dict or list"
-	case "is":
-		return "== compares"
-	case "async", "await":
-		return "calls wait by themselves; parallel(…) runs branches at the same time"
-	case "print":
-		return "print is a function: print(…)"
-	}
-	return ""
-}
-
-// foreign is the hint for a piece of another language, "" if it is not recognised.
-func foreign(source string, start, end int, d diagnostic.Diagnostic) string {
+// unknownHere is the hint for a piece of another language, "" if it is not recognised.
+func unknownHere(source string, start, end int, d diagnostic.Diagnostic) string {
 	token := source[min(start, len(source)):min(end, len(source))]
-	if hint := foreignWord(token); hint != "" {
+	if hint := foreign.Word(token); hint != "" {
 		return hint
 	}
 	line := strings.TrimLeft(source[strings.LastIndexByte(source[:start], '\n')+1:], " \t")
 	first := line[:wordLen(line)]
-	if hint := foreignWord(first); hint != "" && d.Want == "newline" {
+	if hint := foreign.Word(first); hint != "" && d.Want == "newline" {
 		return hint
 	}
 	switch before := source[:start]; {
@@ -177,26 +146,7 @@ func foreign(source string, start, end int, d diagnostic.Diagnostic) string {
 	case strings.Contains(d.Message, "does not associate"):
 		return "join two comparisons with and"
 	}
-	return foreignSign(token, source[:start])
-}
-
-// foreignSign is the hint for an operator of another language.
-func foreignSign(token, before string) string {
-	switch {
-	case token == "&" && strings.HasSuffix(before, "&"):
-		return "write and"
-	case token == "|" && strings.HasSuffix(before, "|"):
-		return "write or"
-	case token == "!":
-		return "write not"
-	case token == "?":
-		return "write: x if condition else y"
-	case token == "**":
-		return "there is no power operator; use math.pow"
-	case token == "@":
-		return "there are no decorators"
-	}
-	return ""
+	return foreign.Sign(token, source[:start])
 }
 
 // unfinished is the hint for a piece of this language that lacks something.

@@ -52,6 +52,11 @@ func attributesOf(what string, has []string) string {
 // variable that has no other value.
 func (c *checker) sample(e syntax.Expr) starlark.HasAttrs {
 	if s, ok := c.names.only(e); ok && s.kind == assigned && s.value != nil {
+		if c.sampled[s.value] {
+			return nil // it is made of itself: x = x.strip()
+		}
+		c.sampled[s.value] = true
+		defer delete(c.sampled, s.value)
 		e = s.value
 	}
 	if call, ok := way.Unparen(e).(*syntax.CallExpr); ok {

@@ -32,7 +32,7 @@ func Inferred(files []*File, inferred *infer.Result, env *effect.Environment, pr
 	}
 	broken := slices.ContainsFunc(files, func(f *File) bool { return f.Broken })
 	for _, f := range files {
-		c := &checker{file: f, env: env, project: project, names: index[f], index: index, late: map[*syntax.Ident]bool{}, broken: broken}
+		c := &checker{file: f, env: env, project: project, names: index[f], index: index, late: map[*syntax.Ident]bool{}, sampled: map[syntax.Expr]bool{}, broken: broken}
 		c.loads()
 		c.flow()
 		c.unused()
@@ -63,6 +63,7 @@ type checker struct {
 	names   *names
 	index   map[*File]*names       // of all files
 	broken  bool                   // some file does not compile, so that no types are known
+	sampled map[syntax.Expr]bool   // whose samples are being made
 	late    map[*syntax.Ident]bool // uses of a loop's variable that come too late
 	found   diagnostic.List
 }

@@ -59,12 +59,15 @@ func (c *checker) unassigned(id *syntax.Ident) {
 // OwnVariables is the hint for whoever assigns in a function what the top level has.
 const OwnVariables = "a function has its own variables, and those of the top level never change: take the value as a parameter, and return the new one"
 
-// meansGlobal is the hint for a name that the top level has too.
+// meansGlobal is the hint for a name that the top level has too, or that is a builtin's.
 func (c *checker) meansGlobal(id *syntax.Ident) string {
 	for _, b := range c.file.Tree.Module.(*resolve.Module).Globals {
 		if b.First.Name == id.Name {
 			return OwnVariables
 		}
+	}
+	if _, ok := c.env.Lookup(id.Name); ok {
+		return "inside the function " + id.Name + " is the variable, not what " + id.Name + " is elsewhere: give the variable another name"
 	}
 	return ""
 }

@@ -17,6 +17,7 @@ import (
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/foreign"
 	"starling/lang/way"
 )
 
@@ -324,5 +325,5 @@ func foreignType(d diagnostic.Diagnostic) string {
 	if word == "" {
 		return ""
 	}
-	return cmp.Or(contract.Foreign(word), "a list is written ["+word+"]")
+	return cmp.Or(foreign.Type(word), "a list is written ["+word+"]")
 }

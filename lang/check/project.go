@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,7 +89,9 @@ func (c *checker) servingNames(bound map[string]syntax.Expr) []string {
 		who := orNone(bound[param])
 		if call := c.roleOf(who); call != nil {
 			if sig := c.signature(call.Fn); sig != nil {
-				return c.servingNames((&checker{file: c.file, env: c.env, project: c.project, names: c.names, index: c.index}).bind(call, sig, argumentsOf(call)))
+				quiet := *c
+				role := quiet.bind(call, sig, argumentsOf(call))
+				return namesOf(cmp.Or(role["backend"], orNone(role["name"])))
 			}
 		}
 		if bound[param] != nil {

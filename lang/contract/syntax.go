@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/participle/v2/lexer"
 
 	"starling/lang/diagnostic"
+	"starling/lang/foreign"
 )
 
 // What participle says of a text that does not fit the grammar is the token that it could not take
@@ -94,25 +95,7 @@ func calledType(before []lexer.Token) string {
 	if len(before) < 2 {
 		return ""
 	}
-	return Foreign(before[len(before)-2].Value)
-}
-
-// Foreign is how a type with parameters of another language is written here, by its name, "" for
-// any other word.
-func Foreign(name string) string {
-	switch strings.ToLower(name) {
-	case "list", "array", "sequence", "set", "tuple":
-		return "a list is written [T], such as [string]"
-	case "dict", "map", "mapping", "record":
-		return "a map is written {string: T}"
-	case "optional":
-		return "what may be missing is written T?, such as int?"
-	case "union":
-		return "one of several is written A | B"
-	case "literal", "enum":
-		return `words are written in quotes: "a" | "b"`
-	}
-	return ""
+	return foreign.Type(before[len(before)-2].Value)
 }
 
 // slip recognises common mistakes. A message replaces what the parser got and wanted, a hint comes

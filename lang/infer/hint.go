@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"go.starlark.net/syntax"
+	"starling/lang/foreign"
 )
 
 // What to write instead: the hints of findings, where they are certain.
@@ -39,14 +40,14 @@ func attributeHint(x Type, name string) string {
 		return noneHint(at)
 	case at.recordOf("Handle"):
 		return "handle.decision() waits for the Decision of a gate that was opened with wait = False"
-	case at.recordOf("Outcome") && len(at.obj.fields) > 0 && resultField(at, elsewhere(name)):
-		return "write .value." + elsewhere(name) + ": an Outcome says how a call ended, .value is what it gave"
+	case at.recordOf("Outcome") && len(at.obj.fields) > 0 && resultField(at, foreign.Attribute(name)):
+		return "write .value." + foreign.Attribute(name) + ": an Outcome says how a call ended, .value is what it gave"
 	case at.recordOf("Outcome") && len(at.obj.fields) > 0 && resultField(at, name):
 		return "write .value." + name + ": an Outcome says how a call ended, .value is what it gave"
 	case at.kind == tuple && (name == "group" || name == "groups"):
 		return "what re finds is a tuple: m[0] is all of it, m[1] the first group"
 	}
-	if hint := foreignMethod(at, name); hint != "" {
+	if hint := foreign.Method(at.typeName(), name); hint != "" {
 		return hint
 	}
 	if at.kind == list {
@@ -61,51 +62,10 @@ func attributeHint(x Type, name string) string {
 			}
 		}
 	}
-	if also := elsewhere(name); contains(at.attributes(), also) {
+	if also := foreign.Attribute(name); contains(at.attributes(), also) {
 		return "write ." + also
 	}
 	return ""
-}
-
-// elsewhere is what an attribute is called here that other libraries have.
-func elsewhere(name string) string {
-	switch name {
-	case "returncode", "exit_code", "exitcode":
-		return "code"
-	case "stdout", "content", "body", "message", "response":
-		return "text"
-	case "status_code":
-		return "status"
-	case "answer", "decision", "selected", "option", "approved":
-		return "choice"
-	case "result", "data", "parsed", "reply", "value":
-		return "output"
-	case "comment":
-		return "reason"
-	}
-	return ""
-}
-
-// foreignMethod is what to write for a method that other languages have.
-func foreignMethod(at atom, name string) string {
-	switch name {
-	case "length", "size", "len":
-		return "write len(x)"
-	case "contains", "includes", "has_key", "has":
-		return "write: x in y"
-	}
-	return map[kind]map[string]string{
-		list: {
-			"sort": "sorted(xs) gives a sorted list", "reverse": "reversed(xs) gives a list from the end",
-			"push": "write .append", "add": "write .append", "copy": "list(xs) is a copy", "join": `a text joins: ", ".join(xs)`,
-			"map": "write [f(x) for x in xs]", "filter": "write [x for x in xs if …]", "count": "write len([x for x in xs if x == …])",
-		},
-		dict: {"iteritems": "write .items", "copy": "dict(d) is a copy"},
-		text: {
-			"trim": "write .strip", "encode": "bytes(s) is a text in UTF-8", "substring": "write s[a:b]", "toLowerCase": "write .lower",
-			"toUpperCase": "write .upper", "isnumeric": "write .isdigit", "casefold": "write .lower", "append": "write s + t",
-		},
-	}[at.kind][name]
 }
 
 func resultField(at atom, name string) bool {
