@@ -7,8 +7,8 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/edit"
 	"starling/lang/effect"
-	"starling/lang/infer"
 	"starling/lang/way"
 )
 
@@ -21,18 +21,18 @@ func (c *checker) unloaded(v *syntax.Ident) diagnostic.Edit {
 	before, behind := way.Span(load)
 	used := false
 	_, last := load.Module.Span()
-	edit := diagnostic.Edit{}
+	made := diagnostic.Edit{}
 	for i, to := range load.To {
 		used = used || c.names.reads[way.Variable(to)] > 0
 		quoted := load.From[i].NamePos
 		quoted.Col += int32(len([]rune(load.From[i].Name))) + 1
 		if to == v {
-			edit = infer.Put(last, quoted, "")
+			made = edit.Put(last, quoted, "")
 		}
 		last = quoted
 	}
 	if used {
-		return edit
+		return made
 	}
 	if rest := c.file.Between(behind, syntax.Position{Line: behind.Line + 1, Col: 1}); before.Col != 1 || strings.TrimSpace(rest) != "" {
 		return diagnostic.Edit{}
@@ -44,7 +44,7 @@ func (c *checker) unloaded(v *syntax.Ident) diagnostic.Edit {
 	if blank(next) && (before.Line == 1 || blank(before.Line-1)) {
 		next++
 	}
-	return infer.Put(before, syntax.Position{Line: next, Col: 1}, "")
+	return edit.Put(before, syntax.Position{Line: next, Col: 1}, "")
 }
 
 // renamed loads under the name that is used what is called otherwise in the other file.
@@ -59,10 +59,10 @@ func renamed(load *syntax.LoadStmt, from *syntax.Ident, hint string) diagnostic.
 		if to == from { // the name that is used is the same
 			start.Col--
 			end.Col++
-			return infer.Put(start, end, from.Name+` = "`+word+`"`)
+			return edit.Put(start, end, from.Name+` = "`+word+`"`)
 		}
 	}
-	return infer.Put(start, end, word)
+	return edit.Put(start, end, word)
 }
 
 // called leaves of v = f(…) the call.
@@ -80,7 +80,7 @@ func (c *checker) called(v *syntax.Ident) diagnostic.Edit {
 			return diagnostic.Edit{} // the call is of no use either
 		}
 	}
-	return infer.Put(syntax.Start(v), syntax.Start(s.value), "")
+	return edit.Put(syntax.Start(v), syntax.Start(s.value), "")
 }
 
 // ourType writes a type of a contract as contracts do that stands there as other languages write

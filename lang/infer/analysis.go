@@ -107,6 +107,7 @@ type analysis struct {
 	encoded bool        // what is held against a contract gets there as JSON
 	falling bool        // what is looked at has another value behind or
 	inside  bool        // what is looked at is what something is looked for in
+	alone   syntax.Node // within which alone what is looked at is, nil for everywhere
 	holding syntax.Expr // what is held against a contract
 	caught  int         // how many calls of attempt are around the lambda
 	visits  int         // how many more functions may be gone over from within one another

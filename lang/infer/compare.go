@@ -7,6 +7,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/edit"
 	"starling/lang/way"
 )
 
@@ -95,7 +96,7 @@ func (a *analysis) uncalled(e *syntax.BinaryExpr, side syntax.Expr, x, y Type) b
 		}
 	}
 	a.warn("never_equal", e, diagnostic.Diagnostic{Message: "a method is compared, and not what it gives", Got: x.brief(), Want: y.brief(),
-		Hint: "call it: " + a.file.briefly(side) + "()", Fix: behind(side, "()")})
+		Hint: "call it: " + a.file.briefly(side) + "()", Fix: edit.Behind(side, "()")})
 	return true
 }
 
@@ -105,10 +106,10 @@ func (a *analysis) never(e *syntax.BinaryExpr, subject syntax.Expr, x, y Type, m
 	if want := exacts(x); want != nil {
 		d.Want = oneOf(want)
 		if got, ok := y.only(); ok && got.exact && got.kind == text {
-			d.Hint, d.Fix = diagnostic.Meant(got.lit, want), respeltSide(e, want)
+			d.Hint, d.Fix = diagnostic.Meant(got.lit, want), edit.RespeltSide(e, want)
 		}
 	} else if len(x.atoms) > 0 && x.atoms[0].recordOf("Decision") {
-		d.Hint, d.Fix = "compare .choice", behind(subject, ".choice")
+		d.Hint, d.Fix = "compare .choice", edit.Behind(subject, ".choice")
 	} else if len(x.atoms) > 0 && x.atoms[0].recordOf("Result") {
 		d.Hint = "compare .text, or a field of .output"
 	}
@@ -205,7 +206,7 @@ func (a *analysis) misspelt(among syntax.Expr, words []string) {
 			continue
 		}
 		if hint := diagnostic.Meant(l.Value.(string), words); hint != "" {
-			a.warn("never_equal", l, diagnostic.Diagnostic{Message: "this is never equal", Got: l.Raw, Want: oneOf(words), Hint: hint, Fix: respelt(l, words)})
+			a.warn("never_equal", l, diagnostic.Diagnostic{Message: "this is never equal", Got: l.Raw, Want: oneOf(words), Hint: hint, Fix: edit.Respelt(l, words)})
 		}
 	}
 }

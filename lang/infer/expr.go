@@ -61,7 +61,7 @@ func (a *analysis) evaluate(e syntax.Expr, w *flow) Type {
 	case *syntax.SliceExpr:
 		return a.slice(e, w)
 	case *syntax.CondExpr:
-		yes, no := a.condition(e.Cond, w)
+		yes, no := a.conditionOf(e, e.Cond, way.Shows(e), w)
 		t, f := a.reached(e.True, yes), a.reached(e.False, no)
 		if a.saying && a.depth == 0 {
 			a.arms[e.True], a.arms[e.False] = join(a.arms[e.True], t), join(a.arms[e.False], f)

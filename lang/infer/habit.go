@@ -4,6 +4,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/edit"
 	"starling/lang/effect"
 	"starling/lang/way"
 )
@@ -41,7 +42,7 @@ func (a *analysis) nothingKept(s *syntax.AssignStmt, t Type, w *flow) {
 	if at, ok := a.quietly(dot.X, w).filter(func(at atom) bool { return at.kind != none }).only(); ok && (at.kind == list || at.kind == dict || at.kind == set) {
 		d := diagnostic.Diagnostic{Message: dot.Name.Name + " changes the " + at.typeName() + ", and gives None", Hint: "write it as a statement: " + a.file.briefly(call)}
 		if id, ok := s.LHS.(*syntax.Ident); ok && a.file.Text(dot.X) == id.Name {
-			d.Fix = Put(way.Start(s), way.Start(call), "")
+			d.Fix = edit.Put(way.Start(s), way.Start(call), "")
 		}
 		a.warn("nothing_kept", s.RHS, d)
 	}

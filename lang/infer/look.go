@@ -13,6 +13,16 @@ import (
 // conditions do not always stand where the value is used: they choose the elements of a list, stand
 // in a function that others ask, or have a name.
 
+// conditionOf is condition of a statement or an expression. What it looks at is looked at within n
+// alone where nothing behind n depends on it.
+func (a *analysis) conditionOf(n syntax.Node, cond syntax.Expr, alone bool, w *flow) (yes, no *flow) {
+	if alone && a.alone == nil {
+		a.alone = n
+		defer func() { a.alone = nil }()
+	}
+	return a.condition(cond, w)
+}
+
 // look notes that a condition looks at a path. What the path leads through is not looked at, nor
 // what is ordered with < and its like: were it None, the condition would fail. So it would where
 // something is looked for in it, which therefore says only what it has.
@@ -93,10 +103,17 @@ type looked struct {
 	at     syntax.Position
 	inside bool // it looks for something in what the path leads to
 	looped bool // in a loop
+	file   *File
+	alone  syntax.Node // where it counts, nil for everywhere
 }
 
 func (a *analysis) lookingAt(e syntax.Expr) looked {
-	return looked{a.fn, way.Start(e), a.inside, len(a.loops) > 0}
+	return looked{a.fn, way.Start(e), a.inside, len(a.loops) > 0, a.file.File, a.alone}
+}
+
+// elsewhere tells whether a use lies where a look has no consequence.
+func (l looked) elsewhere(p optional) bool {
+	return l.alone != nil && (l.file != p.finding.File || !way.Holds(l.alone, way.Start(p.use)))
 }
 
 // behind tells whether a look comes when a use is over: it stands in a function that calls the
@@ -131,7 +148,7 @@ func (a *analysis) lookedHere(e syntax.Expr, root *syntax.Ident, path string) {
 // counts tells whether a look may come before a use: not where it stands behind it in the same
 // function, and no loop leads back.
 func (l looked) counts(p optional) bool {
-	return l.fn != p.fn || p.looped || l.at.Line <= way.Start(p.use).Line
+	return !l.elsewhere(p) && (l.fn != p.fn || p.looped || l.at.Line <= way.Start(p.use).Line)
 }
 
 func (a *analysis) chooseAnswer(at atom, e syntax.Expr) {
@@ -185,7 +202,7 @@ func (a *analysis) lookedFor(p optional) bool {
 			return true // elements were chosen by it, under whatever name
 		}
 	}
-	return p.finding.missing != nil && slices.ContainsFunc(a.chosen[p.finding.missing], func(l looked) bool { return !l.behind(p) }) || p.root != nil && a.lookedAt(p)
+	return p.finding.missing != nil && slices.ContainsFunc(a.chosen[p.finding.missing], func(l looked) bool { return !l.behind(p) && !l.elsewhere(p) }) || p.root != nil && a.lookedAt(p)
 }
 
 // lookedAt tells whether a condition looks at a path, at what it leads through, or at what it was

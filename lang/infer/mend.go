@@ -6,32 +6,11 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/edit"
 	"starling/lang/way"
 )
 
 // What mends a mistake, where only one thing can have been meant.
-
-// Put is the edit that writes a text in the place of what stands from one position to another, as
-// positions of the parser count.
-func Put(from, to syntax.Position, text string) diagnostic.Edit {
-	return diagnostic.Edit{Line: int(from.Line), Col: int(from.Col), EndLine: int(to.Line), EndCol: int(to.Col), Text: text}
-}
-
-func instead(n syntax.Node, text string) diagnostic.Edit { return Put(way.Start(n), way.End(n), text) }
-
-// behind writes a text behind an expression, where nothing that stands there could come between.
-func behind(e syntax.Expr, text string) diagnostic.Edit {
-	switch e.(type) {
-	case *syntax.Ident, *syntax.CallExpr, *syntax.DotExpr, *syntax.IndexExpr, *syntax.ParenExpr:
-		return Put(way.End(e), way.End(e), text)
-	}
-	return diagnostic.Edit{}
-}
-
-// deferring makes a function of a call that comes too early.
-func deferring(call syntax.Expr) diagnostic.Edit {
-	return Put(way.Start(call), way.Start(call), "lambda: ")
-}
 
 // readElsewhere makes x["name"] of x.name where x is a dict that has the key, and x.value.name of
 // an Outcome whose value has it.
@@ -39,9 +18,9 @@ func readElsewhere(e *syntax.DotExpr, at atom) diagnostic.Edit {
 	name := e.Name.Name
 	switch {
 	case at.kind == dict && at.obj.fields[name] != nil:
-		return Put(e.Dot, way.End(e.Name), "["+strconv.Quote(name)+"]")
+		return edit.Put(e.Dot, way.End(e.Name), "["+strconv.Quote(name)+"]")
 	case at.recordOf("Outcome") && len(at.obj.fields) > 0 && resultField(at, name):
-		return instead(e.Name, "value."+name)
+		return edit.Instead(e.Name, "value."+name)
 	}
 	return diagnostic.Edit{}
 }
@@ -75,31 +54,6 @@ func textPart(at atom) string {
 	return ""
 }
 
-// respelt writes the nearest of some texts in the place of a literal one.
-func respelt(e syntax.Expr, words []string) diagnostic.Edit {
-	l, ok := unparenNode(e).(*syntax.Literal)
-	if !ok || l.Token != syntax.STRING {
-		return diagnostic.Edit{}
-	}
-	s := l.Value.(string)
-	from, to := l.Span()
-	d := diagnostic.Diagnostic{Hint: diagnostic.Meant(s, words), Line: int(from.Line), Col: 1, EndCol: 1 + len([]rune(l.Raw)), Text: l.Raw}
-	if fix := d.Mend(); fix.Text != "" {
-		return Put(from, to, fix.Text)
-	}
-	return diagnostic.Edit{}
-}
-
-// respeltSide is respelt of the side of a comparison that is the literal.
-func respeltSide(e *syntax.BinaryExpr, words []string) diagnostic.Edit {
-	for _, side := range []syntax.Expr{e.X, e.Y} {
-		if fix := respelt(side, words); fix != (diagnostic.Edit{}) {
-			return fix
-		}
-	}
-	return diagnostic.Edit{}
-}
-
 // asText puts str(…) around the number of TEXT + n, where the text stands there.
 func (a *analysis) asText(e syntax.Node, op syntax.Token, x, y Type) diagnostic.Edit {
 	b, ok := e.(*syntax.BinaryExpr)
@@ -108,9 +62,9 @@ func (a *analysis) asText(e syntax.Node, op syntax.Token, x, y Type) diagnostic.
 	}
 	numbers := func(t Type) bool { return t.known() && !t.has(text) && onlyNumbers(t) }
 	switch {
-	case numbers(y) && writtenText(b.X):
+	case numbers(y) && edit.IsText(b.X):
 		return a.wrapped("str", b.Y)
-	case numbers(x) && writtenText(b.Y):
+	case numbers(x) && edit.IsText(b.Y):
 		return a.wrapped("str", b.X)
 	}
 	return diagnostic.Edit{}
@@ -125,22 +79,11 @@ func onlyNumbers(t Type) bool {
 	return true
 }
 
-// writtenText tells whether a text is, or begins or ends with, one that stands there.
-func writtenText(e syntax.Expr) bool {
-	switch e := way.Unparen(e).(type) {
-	case *syntax.Literal:
-		return e.Token == syntax.STRING
-	case *syntax.BinaryExpr:
-		return e.Op == syntax.PLUS && (writtenText(e.X) || writtenText(e.Y))
-	}
-	return false
-}
-
 // wrapped calls a function with an expression.
 func (a *analysis) wrapped(fn string, e syntax.Expr) diagnostic.Edit {
 	source := a.file.Text(e)
 	if source == "" {
 		return diagnostic.Edit{}
 	}
-	return instead(e, fn+"("+source+")")
+	return edit.Instead(e, fn+"("+source+")")
 }

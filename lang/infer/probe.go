@@ -7,6 +7,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"starling/lang/diagnostic"
+	"starling/lang/edit"
 	"starling/lang/way"
 )
 
@@ -231,7 +232,7 @@ func (a *analysis) blamed(p passing, x Finding, params []*syntax.Ident) (diagnos
 		d.Message, d.Got, d.Want = name+": for parameter "+params[0].Name, p.given[a.parameter(params[0])].brief(), "a function"
 	}
 	if d.Want == "a function" && e != nil && calls(e) {
-		d.Hint, d.Fix = "this calls it before "+name+" does: write lambda: "+p.file.briefly(e), deferring(e)
+		d.Hint, d.Fix = "this calls it before "+name+" does: write lambda: "+p.file.briefly(e), edit.Deferring(e)
 	}
 	if e == nil {
 		return d, nil

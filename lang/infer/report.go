@@ -12,6 +12,7 @@ import (
 
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
+	"starling/lang/edit"
 	"starling/lang/effect"
 	"starling/lang/way"
 )
@@ -298,7 +299,7 @@ func (a *analysis) undeclaredKey(key argument, t Type, message string) {
 		keys = append(keys, at.obj.order...)
 	}
 	a.warn("missing_key", key.node, diagnostic.Diagnostic{Message: "the contract has no key " + quote(k.lit) + ": " + message, Want: oneOf(keys),
-		Hint: diagnostic.Meant(k.lit, keys), Fix: respelt(key.node, keys)})
+		Hint: diagnostic.Meant(k.lit, keys), Fix: edit.Respelt(key.node, keys)})
 }
 
 // truth: a Decision has none, and that of a function says nothing.
@@ -378,7 +379,7 @@ func (a *analysis) cannotIndex(e *syntax.IndexExpr, x, y Type, why string) {
 		if len(keys) > 0 {
 			d.Want = oneOf(keys)
 		}
-		d.Hint, d.Fix = diagnostic.Meant(key, keys), respelt(e.Y, keys)
+		d.Hint, d.Fix = diagnostic.Meant(key, keys), edit.Respelt(e.Y, keys)
 		if _, one := y.only(); !one {
 			d.Hint = a.inLetters(e.Y, exacts(y), keys)
 		}
@@ -406,7 +407,7 @@ func (a *analysis) cannotIndex(e *syntax.IndexExpr, x, y Type, why string) {
 		d.Message = x.brief() + " has no elements to be had by [" + y.brief() + "]"
 		d.Hint = unindexable(x, y)
 		if part := indexedPart(x.atoms[0]); part != "" && len(x.atoms) == 1 {
-			d.Fix = behind(e.X, part)
+			d.Fix = edit.Behind(e.X, part)
 		}
 	}
 	a.report(kind, e, e, d)
@@ -580,7 +581,7 @@ func (a *analysis) notCallable(e *syntax.CallExpr, f Type) {
 	if dot, ok := way.Unparen(e.Fn).(*syntax.DotExpr); ok {
 		d.Hint = "." + dot.Name.Name + " is a field: write it without ()"
 		if len(e.Args) == 0 {
-			d.Fix = Put(e.Lparen, way.End(e), "")
+			d.Fix = edit.Put(e.Lparen, way.End(e), "")
 		}
 	}
 	if f.atoms[0].recordOf("role") {
@@ -604,7 +605,7 @@ func (a *analysis) mustCall(f argument, who string, g *arguments) {
 		d.Message = "parallel: with over, branches is one function"
 	}
 	if call, ok := way.Unparen(f.node).(*syntax.CallExpr); ok {
-		d.Hint, d.Fix = "this calls it before "+who+" does: write "+deferred(who, a.file.briefly(call)), deferring(call)
+		d.Hint, d.Fix = "this calls it before "+who+" does: write "+deferred(who, a.file.briefly(call)), edit.Deferring(call)
 	}
 	a.report("bad_type", f.node, g.call, d)
 }
@@ -629,7 +630,7 @@ func (a *analysis) notBranch(g *arguments, n syntax.Node, branch Type) {
 	if call, ok := n.(*syntax.CallExpr); ok && call != g.call {
 		source := a.file.briefly(call)
 		name, args, ok := strings.Cut(source, "(")
-		d.Hint, d.Fix = "this calls it before parallel does: write lambda: "+source, deferring(call)
+		d.Hint, d.Fix = "this calls it before parallel does: write lambda: "+source, edit.Deferring(call)
 		if ok && !strings.ContainsAny(args, "=…({[\n") {
 			d.Hint = "this calls it before parallel does: write (" + strings.TrimSuffix(name+", "+strings.TrimSuffix(args, ")"), ", ") + ")"
 		}
@@ -663,7 +664,7 @@ func (a *analysis) badArgument(o *object, p *effect.Param, x argument, call *syn
 	d := diagnostic.Diagnostic{Message: o.path + ": for parameter " + p.Name, Got: x.typ.brief(), Want: p.Wanted(), Note: a.origin(x.node, x.typ)}
 	at := x.typ.atoms[0]
 	if part := textPart(at); part != "" && len(x.typ.atoms) == 1 && strings.Contains(p.Type, "string") {
-		d.Fix = behind(x.node, part)
+		d.Fix = edit.Behind(x.node, part)
 	}
 	switch {
 	case at.recordOf("Result") && strings.Contains(p.Type, "string"):

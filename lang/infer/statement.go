@@ -46,7 +46,7 @@ func (a *analysis) statement(s syntax.Stmt, w *flow) *flow {
 	case *syntax.BranchStmt:
 		return a.leave(s, w)
 	case *syntax.IfStmt:
-		yes, no := a.condition(s.Cond, w)
+		yes, no := a.conditionOf(s, s.Cond, way.Idle(s), w)
 		return merge(a.block(s.True, yes), a.block(s.False, no))
 	case *syntax.ForStmt:
 		return a.forLoop(s, w)
