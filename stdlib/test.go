@@ -94,6 +94,7 @@ func respondBuiltin() *effect.Builtin {
 		effect.Param{Name: "json", Default: "None", KeywordOnly: true, Doc: "The body as a value, sent as JSON."},
 		effect.Param{Name: "body", Type: "string", Default: "\"\"", KeywordOnly: true, Doc: "The body as it is."},
 		effect.Param{Name: "error", Type: "string", Default: "None", KeywordOnly: true, Doc: "The request fails on its way, with this message."},
+		effect.Param{Name: "delay", Type: "duration", Default: "None", KeywordOnly: true, Doc: "How long it takes, by the clock of the test: longer than the timeout of the call is an error of kind timeout."},
 	)
 }
 
@@ -112,7 +113,7 @@ func respondRequest(c *effect.Call) (effect.Payload, error) {
 	}
 	var o effect.Object
 	return o.Text("url", c.Text("url", "")).Text("method", strings.ToUpper(c.Text("method", ""))).Int("status", int64(status)).Text("body", body).
-		Text("error", c.Text("error", "")).Payload(), nil
+		Text("error", c.Text("error", "")).Text("delay", c.Text("delay", "")).Payload(), nil
 }
 
 func crashBuiltin() *effect.Builtin {

@@ -74,6 +74,7 @@ type response struct {
 	said
 	url, method, body, fault string
 	status                   int
+	delay                    time.Duration
 }
 
 type crash struct {
@@ -89,6 +90,7 @@ func (w *world) environment() *effect.Environment {
 	env.Handlers = maps.Clone(env.Handlers)
 	for kind, h := range env.Handlers {
 		wrapped := &effect.Handler{Resolve: h.Resolve, Perform: func(ctx context.Context, a *effect.Attempt) effect.Reply {
+			ctx = context.WithValue(ctx, waiting{}, a.Wait)
 			if w.cuts(a.Step) {
 				a.Wait(ctx, forever)
 				return effect.Reply{Err: effect.Errorf(effect.KindCancelled, "%s: cut", a.Step), Class: effect.Cut}
@@ -174,7 +176,7 @@ func (w *world) perform(_ context.Context, a *effect.Attempt) effect.Reply {
 	case "answer":
 		w.answers = append(w.answers, newAnswer(s, with))
 	case "respond":
-		w.responses = append(w.responses, &response{said: s, url: with.Text("url"), method: with.Text("method"), body: with.Text("body"), fault: with.Text("error"), status: int(with.Int("status"))})
+		w.responses = append(w.responses, newResponse(s, with))
 	case "crash_at":
 		w.crashes = append(w.crashes, &crash{said: s, at: with.Text("step"), left: int(with.Int("times"))})
 	case "play":
@@ -214,6 +216,12 @@ func newAnswer(s said, with effect.View) *answer {
 		a.data, _ = contract.ToJSON(with.Value("data")) // it has crossed as an argument
 	}
 	return a
+}
+
+func newResponse(s said, with effect.View) *response {
+	delay, _ := contract.ParseDuration(orZero(with.Text("delay"))) // checked when the call was made
+	return &response{said: s, url: with.Text("url"), method: with.Text("method"), body: with.Text("body"), fault: with.Text("error"), status: int(with.Int("status")),
+		delay: delay}
 }
 
 func orZero(d string) string {
@@ -276,25 +284,40 @@ func (w *world) cast(name string) (func(context.Context, starlark.Value) (starla
 	}, true
 }
 
+// waiting is the key of the function that lets a time pass by the clock of the test, in the context
+// of an attempt.
+type waiting struct{}
+
 // RoundTrip answers a request over HTTP as the test has said.
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	var found *response
-	for _, s := range w.responses {
-		if s.fits(r) && (found == nil || found.used) {
-			found = s
-		}
-	}
+	found := w.response(r)
 	if found == nil {
 		return nil, fmt.Errorf("the test has no response for it; say respond(%q, json = …)", r.URL)
 	}
-	found.used = true
+	wait, attempt := r.Context().Value(waiting{}).(func(context.Context, time.Duration) bool)
+	if found.delay > 0 && attempt && !wait(r.Context(), found.delay) {
+		return nil, r.Context().Err()
+	}
 	if found.fault != "" {
 		return nil, errors.New(found.fault)
 	}
 	return &http.Response{StatusCode: found.status, Status: http.StatusText(found.status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
 		Body: io.NopCloser(strings.NewReader(found.body)), Request: r}, nil
+}
+
+// response takes the response that is to be given to a request, nil for none.
+func (w *world) response(r *http.Request) (found *response) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.responses {
+		if s.fits(r) && (found == nil || found.used) {
+			found = s
+		}
+	}
+	if found != nil {
+		found.used = true
+	}
+	return found
 }
 
 func (s *response) fits(r *http.Request) bool {
