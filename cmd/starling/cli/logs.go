@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,8 +15,7 @@ import (
 // logsVerb is a call of the verb logs.
 type logsVerb struct{ *call }
 
-// logsCommand is the verb logs. It has --jsonl instead of --json, as a log that is followed has no
-// end.
+// logsCommand is the verb logs. It has --jsonl beside --json, as a log that is followed has no end.
 func logsCommand(c *call) *cobra.Command {
 	v := &logsVerb{call: c}
 	var jsonl, follow bool
@@ -31,7 +29,8 @@ func logsCommand(c *call) *cobra.Command {
 			return v.logs(cmd.Context(), args[0], q, jsonl, follow)
 		},
 	}
-	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "one JSON object a line")
+	c.jsonFlag(cmd)
+	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "one JSON object a line, of which --jq picks")
 	cmd.Flags().Uint64Var(&q.After, "after", 0, "begin behind the record with this `NUMBER`")
 	cmd.Flags().StringVar(&q.Step, "step", "", "only of the step with this `ADDRESS`, of those below it, or of that name")
 	cmd.Flags().StringSliceVar(&q.Types, "type", nil, "only events of these `TYPES`: agent.event, or gate for all that begin so")
@@ -50,10 +49,20 @@ func (v *logsVerb) logs(ctx context.Context, address string, q progress.Wanted, 
 	if p := v.paper(); p.Terminal() {
 		write = progress.NewLog(p, v.stdout.Raw()).Show
 	}
-	if jsonl {
-		e := json.NewEncoder(v.stdout.JSON())
-		e.SetEscapeHTML(false)
-		write = func(ev runtime.Event) error { return e.Encode(ev) }
+	doc := struct {
+		Schema string          `json:"schema"`
+		Events []runtime.Event `json:"events"`
+	}{runtime.Schema, []runtime.Event{}}
+	switch {
+	case jsonl:
+		write = func(ev runtime.Event) error { return v.answerJSON(ev) }
+	case v.json && follow:
+		return usage("--jsonl gives an object for each event; --jq picks from each of them then", "logs: what is followed is no one document")
+	case v.json:
+		write = func(ev runtime.Event) error {
+			doc.Events = append(doc.Events, ev)
+			return nil
+		}
 	}
 	door := v.door().OpenReader
 	if follow {
@@ -70,7 +79,10 @@ func (v *logsVerb) logs(ctx context.Context, address string, q progress.Wanted, 
 	if stopped := context.Cause(ctx); stopped != nil {
 		return stopped
 	}
-	return err
+	if err != nil || !v.json || jsonl {
+		return err
+	}
+	return v.answerJSON(doc)
 }
 
 // eventLine writes an event for people.
