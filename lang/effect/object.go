@@ -91,6 +91,21 @@ func (o *Object) Texts(k string, vs []string) *Object {
 	return o
 }
 
+// Ints adds a list of ints; an empty one is left out.
+func (o *Object) Ints(k string, vs []int) *Object {
+	if len(vs) == 0 {
+		return o
+	}
+	o.key(k)
+	o.body = append(o.body, tagList)
+	o.body = binary.AppendUvarint(o.body, uint64(len(vs)))
+	for _, v := range vs {
+		o.body = append(o.body, tagInt)
+		o.body = binary.AppendVarint(o.body, int64(v))
+	}
+	return o
+}
+
 // Raws adds a list of values that are already encoded; an empty one is left out.
 func (o *Object) Raws(k string, vs []Payload) *Object {
 	if len(vs) == 0 {

@@ -26,6 +26,7 @@ type Request struct {
 
 	Ceilings []Ceiling // budgets that the call stands under, the innermost first
 	Overlaps []Overlap // what the calls of parallel that it is below say, other than to refuse
+	Among    []int     // how many branches each of them has, the innermost first
 
 	Resolved Payload    // what the world's side added when it was asked: the role's definition, never a credential
 	Backends []string   // names of those that may serve, in order of preference: when one is missing the next is asked; nil for one that has no name

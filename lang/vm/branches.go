@@ -168,8 +168,7 @@ func branchCall(v starlark.Value, what string) (starlark.Tuple, error) {
 		return nil, fmt.Errorf("%s: got %s, want a function or a tuple (fn, arg, ...); a call such as f(x) runs before parallel does: write (f, x)", what, call[0].Type())
 	}
 	if name := capturedLoopVariable(fn); name != "" {
-		return nil, fmt.Errorf("%s: this lambda captures the loop variable %s: every branch would see its last value; pass it: (fn, %s), or parallel(fn, over = ...)",
-			what, name, name)
+		return nil, fmt.Errorf("%s: this lambda captures the loop variable %s: every branch would see its last value; pass it: (fn, %s), or parallel(fn, over = ...)", what, name, name)
 	}
 	return call, nil
 }

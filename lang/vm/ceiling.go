@@ -155,12 +155,7 @@ func (f *fiber) ceilings() []effect.Ceiling {
 }
 
 func (act *activation) ceiling() effect.Ceiling {
-	number := func(i int) int64 {
-		n, _ := act.state[i].(starlark.Int).Int64()
-		return n
-	}
-	address, _ := starlark.AsString(act.state[1])
-	c := effect.Ceiling{Address: address, MicroUSD: number(2), Tokens: number(3), Calls: number(4), Ask: act.state[5] == starlark.String("gate")}
+	c := effect.Ceiling{Address: act.text(1), MicroUSD: int64(act.int(2)), Tokens: int64(act.int(3)), Calls: int64(act.int(4)), Ask: act.state[5] == starlark.String("gate")}
 	if len(act.state) > 6 {
 		c.Agents, c.Models = namesIn(act.state[6]), namesIn(act.state[7])
 	}

@@ -25,15 +25,13 @@ func (o *parallelOptions) source() starlark.Value {
 // checkSource tells why nothing can be added.
 func (o *parallelOptions) checkSource() error {
 	if o.isolated {
-		return fmt.Errorf("for parameter grow: with isolation = %q no branch can be added",
-			effect.IsolationWorktree)
+		return fmt.Errorf("for parameter grow: with isolation = %q no branch can be added", effect.IsolationWorktree)
 	}
 	switch v := o.source().(starlark.Tuple)[0].(type) {
 	case *starlark.List, *starlark.Dict:
 		return nil
 	default:
-		return fmt.Errorf("for parameter grow: got branches in a %s, want a list or dict, to which "+
-			"they can add", v.Type())
+		return fmt.Errorf("for parameter grow: got branches in a %s, want a list or dict, to which they can add", v.Type())
 	}
 }
 
@@ -81,8 +79,7 @@ func (m *Machine) enlarge(act *activation) error {
 	if old, ok := act.state[parallelKeys].(starlark.Tuple); ok {
 		for i, key := range old {
 			if keys.(starlark.Tuple)[i] != key {
-				return fmt.Errorf("parallel: the branch %s was taken away: while it runs they may "+
-					"only be added", key)
+				return fmt.Errorf("parallel: the branch %s was taken away: while it runs they may only be added", key)
 			}
 		}
 	}
@@ -107,8 +104,7 @@ func (m *Machine) roomFor(more int) error {
 	if n <= most {
 		return nil
 	}
-	return effect.Errorf(effect.KindLimit, "parallel: %d branches would be running at once, the limit is %d",
-		n, m.limits.Branches)
+	return effect.Errorf(effect.KindLimit, "parallel: %d branches would be running at once, the limit is %d", n, m.limits.Branches)
 }
 
 // restoreSource checks where branches are added.

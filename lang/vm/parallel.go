@@ -153,8 +153,7 @@ func (act *activation) add(i, n int) { act.state[i] = starlark.MakeInt(act.int(i
 // beginBranches starts branches until as many as may be are in motion. They run when their turn
 // comes.
 func (m *Machine) beginBranches(f *fiber, act *activation) {
-	calls := act.state[parallelCalls].(starlark.Tuple)
-	path, _ := starlark.AsString(act.state[parallelPath])
+	calls, path := act.tuple(parallelCalls), act.text(parallelPath)
 	for {
 		begun := act.int(parallelBegun)
 		if begun == len(calls) || act.running() >= act.int(parallelLimit) {
@@ -298,9 +297,7 @@ func (act *activation) outOfReach(need, all int) *effect.Error {
 		records[i] = e.Record()
 	}
 	e := effect.Errorf(effect.KindScript, "parallel: %d of %d branches must succeed, but %d have failed: %s", need, all, len(failures), messages(failures))
-	if data, err := effect.Encode(starlark.NewList(records)); err == nil {
-		e.Data = data
-	}
+	e.Data, _ = effect.Encode(starlark.NewList(records)) // nil where there is too much of them
 	return e
 }
 
@@ -362,15 +359,15 @@ func (m *Machine) drop(f *fiber) {
 	m.retire(f)
 }
 
-// overlaps lists what the calls of parallel that a fiber is below say of agents that change the
-// same files, where they say anything.
-func (f *fiber) overlaps() []effect.Overlap {
-	var list []effect.Overlap
+// beside says of the calls of parallel that a fiber is below, the innermost first, what they say of
+// agents that change the same files, where they say anything, and how many branches they have.
+func (f *fiber) beside() (list []effect.Overlap, among []int) {
 	for ; f.parent != nil; f = f.parent {
 		act := f.parent.frames[len(f.parent.frames)-1].act
+		among = append(among, len(act.tuple(parallelCalls)))
 		if mode, _ := starlark.AsString(act.state[parallelOverlap]); mode != effect.OverlapRefuse {
 			list = append(list, effect.Overlap{Branch: f.branch, Mode: mode})
 		}
 	}
-	return list
+	return list, among
 }

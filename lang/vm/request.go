@@ -106,7 +106,8 @@ func (f *fiber) asks(r *effect.Request) *effect.Request {
 	r.Branch, r.Where = f.branch, f.where()
 	if r.Class != effect.Output && r.Class != effect.Await {
 		r.Step = f.step(r.Name)
-		r.Ceilings, r.Overlaps = f.ceilings(), f.overlaps()
+		r.Ceilings = f.ceilings()
+		r.Overlaps, r.Among = f.beside()
 	}
 	return r
 }

@@ -239,8 +239,8 @@ func (m *Machine) agrees() error {
 	}
 	for _, f := range m.fibers {
 		if act := f.frames[len(f.frames)-1].act; act != nil && act.native == parallelNative {
-			path, _ := starlark.AsString(act.state[parallelPath])
-			if want := join(f.branch, numbered("parallel", f.names["parallel"])); path != want {
+			path, want := act.text(parallelPath), join(f.branch, numbered("parallel", f.names["parallel"]))
+			if path != want {
 				return fmt.Errorf("the branches of fiber %d are at %s, want %s", f.id, path, want)
 			}
 			if want := act.running(); act.phase == 0 && alive[f] != want {

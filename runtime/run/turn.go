@@ -299,7 +299,7 @@ func (t *Turn) request(r *effect.Request) {
 	}
 	st := &t.asking
 	*st = Step{asked: askedOf(r), Refused: refused.Payload(), Heard: t.State.memory.heard(r), Foreign: foreign}
-	t.record(journal.StepRequested, r.Step, putAll(&effect.Object{}, st, requestFields).Payload())
+	t.record(journal.StepRequested, r.Step, putAll(&effect.Object{}, st, requestFields).Ints("among", r.Among).Payload())
 	if refused != nil || t.State.Steps[r.Step].Reused != nil {
 		return
 	}

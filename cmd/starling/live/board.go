@@ -33,6 +33,7 @@ type branch struct {
 	above  *branch
 	items  []item // in the order in which they were first seen
 	below  map[string]*branch
+	known  int // how many branches it has, as far as a step below has told; 0 if it is none that fans
 	open   int // tasks below, at any depth, that have not ended
 	failed int // that have failed, and branches
 
@@ -137,8 +138,31 @@ func (b *Board) begin(ev *runtime.Event) *task {
 	t := &task{address: ev.Step, name: shown(segments[len(segments)-1]), in: at, began: ev.Time}
 	at.items = append(at.items, item{task: t})
 	at.count(done, waiting)
+	at.learn(ev)
 	b.tasks[ev.Step] = t
 	return t
+}
+
+// learn notes how many branches those have that a step is in, of which there may be more each time.
+func (b *branch) learn(ev *runtime.Event) {
+	var data struct{ Among []int }     // the innermost first
+	_ = json.Unmarshal(ev.Data, &data) // journals did not always have it
+	for ; b != nil && len(data.Among) > 0; b = b.above {
+		if b.fans {
+			b.known, data.Among = data.Among[0], data.Among[1:]
+		}
+	}
+}
+
+// over tells whether a parallel has ended: what has called it went on. What the runtime opens (!…)
+// says nothing of that.
+func (b *branch) over() bool {
+	for i := len(b.above.items) - 1; b.above.items[i].branch != b; i-- {
+		if t := b.above.items[i].task; t == nil || !strings.HasPrefix(t.address, "!") {
+			return true
+		}
+	}
+	return b.above.above != nil && b.above.above.over()
 }
 
 // at is the branch below with these names.

@@ -141,6 +141,46 @@ func TestFailedBranches(t *testing.T) {
 	}
 }
 
+// TestBranchesToCome: all branches of a parallel count from its first step on, also those that its
+// limit keeps from beginning, below another, and those that are added; until it is over, for then
+// nobody knows what became of those that have asked for nothing.
+func TestBranchesToCome(t *testing.T) {
+	asks := func(step, among string) string {
+		return step + ` step.requested {"kind":"agent","args":{"task":"part"},"among":` + among + `}`
+	}
+	told := told(t, "- run.started", asks("parallel/0/a", "[30]"), asks("parallel/1/parallel/x/b", "[2,30]"), "parallel/0/a step.settled {}")
+	shows := func(want string) {
+		t.Helper()
+		if got := plainLines(told.lines(page{now: told.last, width: 60, height: 24})); got != want {
+			t.Errorf("got\n%swant\n%s", got, want)
+		}
+	}
+	add := func(step, typ, data string) {
+		told.Add(runtime.Event{Type: typ, Step: step, Time: told.last, Data: json.RawMessage(data)})
+	}
+	shows(`run k3jc0x7c0x1y  ten.star                                3s
+  parallel      1/30 done                                 2s
+    1                                                     1s
+      parallel  0/2 done                                  1s
+      · x       b: part                                   1s
+`)
+	add("!permission:parallel/1/parallel/x/b", "gate.opened", `{"args":{"prompt":"May it?"}}`) // says nothing of the parallel
+	add("!permission:parallel/1/parallel/x/b", "gate.decided", `{"decision":{"choice":"yes","by":"ann"}}`)
+	add("parallel/1/parallel/x/b", "step.settled", "{}")
+	add("parallel/2/a", "step.requested", `{"kind":"agent","among":[31]}`)
+	add("parallel/2/a", "step.settled", "{}")
+	shows(`run k3jc0x7c0x1y  ten.star                                3s
+  parallel                  3/31 done                     2s
+✓ !permission:parallel/1/…  yes by ann
+`)
+	add("next", "step.requested", `{"kind":"agent"}`)
+	shows(`run k3jc0x7c0x1y  ten.star                                3s
+✓ parallel                  3/3 done                      2s
+✓ !permission:parallel/1/…  yes by ann
+· next
+`)
+}
+
 // assertFits: no line is wider than the screen, nor are there more of them than it has.
 func assertFits(t *testing.T, lines []string, width, height int) {
 	t.Helper()

@@ -193,9 +193,9 @@ func fold(tasks []*task, depth int) row {
 
 // group is the row of a branch, with what is below it as far as it is not done.
 func (b *Board) group(br *branch, depth int, s page) []row {
-	head := row{depth: depth, head: true, name: br.name, text: br.counted(), state: br.state(), weight: always}
+	head := row{depth: depth, head: true, name: br.name, text: b.counted(br), state: b.state(br), weight: always}
 	head.took, head.usage = br.spent(s.now)
-	if br.open == 0 && br.failed == 0 {
+	if head.state == done {
 		head.weight = over
 		return []row{head}
 	}
@@ -237,13 +237,15 @@ func (b *Board) limb(br *branch, depth int, s page) []row {
 }
 
 // counted says how far the branches of a parallel are.
-func (br *branch) counted() string {
-	all, ended, bad := 0, 0, 0
+func (b *Board) counted(br *branch) string {
+	if !br.fans || len(br.below) == 0 {
+		return ""
+	}
+	ended, bad := 0, 0
 	for _, it := range br.items {
 		if it.branch == nil {
 			continue
 		}
-		all++
 		if it.branch.open == 0 {
 			ended++
 			if it.branch.failed > 0 {
@@ -251,19 +253,25 @@ func (br *branch) counted() string {
 			}
 		}
 	}
-	if !br.fans || all == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("%d/%d done", ended-bad, all)
+	text := fmt.Sprintf("%d/%d done", ended-bad, b.branches(br))
 	if bad > 0 {
 		text += fmt.Sprintf(", %d failed", bad)
 	}
 	return text
 }
 
-func (br *branch) state() state {
+// branches is how many a parallel has. Of those that have asked for nothing nobody knows what
+// became of them once it is over.
+func (b *Board) branches(br *branch) int {
+	if b.status == runtime.Completed || br.over() {
+		return len(br.below)
+	}
+	return max(br.known, len(br.below))
+}
+
+func (b *Board) state(br *branch) state {
 	switch {
-	case br.open > 0:
+	case br.open > 0, br.fans && b.branches(br) > len(br.below) && !b.status.Ended():
 		return running
 	case br.failed > 0:
 		return failed
