@@ -13,8 +13,8 @@ type Moments interface {
 // LookRequest says where to look, and for what.
 type LookRequest struct {
 	Run string `json:"run"`
-	// At is the step before whose request, or as <n> the statement before which; "" for where the
-	// run stands now.
+	// At is the step before whose request, or as <n> the statement before which; the path of a
+	// branch for where that failed, or stands now; "" for where the run stands now.
 	At string `json:"at,omitempty"`
 	// Chunks are bundles of statements over the variables of the moment, executed one after the
 	// other as those of a session. What they ask of the world is refused.
@@ -27,8 +27,9 @@ type Sight struct {
 	Schema    string     `json:"schema"`
 	Run       string     `json:"run"`
 	At        string     `json:"at,omitempty"`
-	Variables []Variable `json:"variables"` // sorted by name; those of a script from where it stands outwards
-	Value     *Variable  `json:"value"`     // of the last statement, null where it has none
+	Branch    string     `json:"branch,omitempty"` // instead of At, where that is one
+	Variables []Variable `json:"variables"`        // sorted by name; those of a script from where it stands outwards
+	Value     *Variable  `json:"value"`            // of the last statement, null where it has none
 	Printed   []string   `json:"printed,omitempty"`
 	Error     *RunError  `json:"error,omitempty"` // of the last statement
 }

@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -109,7 +110,9 @@ type Machine struct {
 	buf        []byte            // scratch for formatted text
 	refused    error             // why a direct method did not make its result
 
-	pause func() bool // asked at each Break whether the slice ends there, which it cannot while a Go function calls back. Tests set it
+	watched string              // the branch whose failure is looked at, "" for none
+	failing starlark.StringDict // what it could see when it failed, nil while it has not
+	pause   func() bool         // asked at each Break whether the slice ends there, which it cannot while a Go function calls back. Tests set it
 }
 
 // newMachine makes a machine that behaves as its image's environment says, as the newest does
@@ -147,20 +150,9 @@ func (m *Machine) behaves(img *Image) {
 // SetLimits bounds the run, from its start on or from where it was restored. Limits are not part of
 // a snapshot: the host has them with the run's settings.
 func (m *Machine) SetLimits(l Limits) {
-	if l.Frames == 0 {
-		l.Frames = DefaultFrames
-	}
-	if l.Branches == 0 {
-		l.Branches = DefaultBranches
-	}
-	if l.Steps == 0 {
-		l.Steps = DefaultSteps
-	}
-	if l.Memory == 0 {
-		l.Memory = DefaultMemory
-	}
-	m.shares = l.Shared
-	m.limits = l
+	l.Frames, l.Branches = cmp.Or(l.Frames, DefaultFrames), cmp.Or(l.Branches, DefaultBranches)
+	l.Steps, l.Memory = cmp.Or(l.Steps, DefaultSteps), cmp.Or(l.Memory, DefaultMemory)
+	m.shares, m.limits = l.Shared, l
 	if m.tally == 0 {
 		m.ceiling = l.Memory
 	}

@@ -1,7 +1,7 @@
 package vm
 
 import (
-	"slices"
+	"cmp"
 
 	"go.starlark.net/starlark"
 )
@@ -16,28 +16,45 @@ func (img *Image) Over(variables starlark.StringDict) *Machine {
 	return m
 }
 
-// Variables are what a script can see where it stands: of the branch that waits for a step, or of
-// the script itself when none does. Inner variables hide outer ones, and all hide globals. Of a
-// session between its chunks they are the globals.
-func (m *Machine) Variables(step string) starlark.StringDict {
+// Watch keeps what a branch can see when it fails.
+func (m *Machine) Watch(branch string) { m.watched, m.failing = branch, nil }
+
+// Has tells whether a branch goes on, and whether it is watched and has failed.
+func (m *Machine) Has(branch string) (goesOn, failed bool) {
+	return m.in(branch) != nil, m.failing != nil && branch == m.watched
+}
+
+// Variables are what a script can see where it stands: of the branch that waits for a step, of the
+// branch with this path, where it has failed if that is watched, or of the script itself where
+// there is none. Inner variables hide outer ones, and all hide globals. Of a session between its
+// chunks they are the globals.
+func (m *Machine) Variables(at string) starlark.StringDict {
+	if _, failed := m.Has(at); failed {
+		return m.failing
+	}
+	if waiting := m.waits[at]; len(waiting) > 0 {
+		return m.sees(waiting[0])
+	}
+	return m.sees(cmp.Or(m.in(at), m.in("")))
+}
+
+// sees are the variables of a fiber, the globals where it is nil.
+func (m *Machine) sees(f *fiber) starlark.StringDict {
 	all := m.Globals()
-	if f := m.standing(step); f != nil {
-		for i := range f.frames {
-			if fr := &f.frames[i]; fr.fn != nil {
-				f.variables(fr, all)
-			}
+	for i := 0; f != nil && i < len(f.frames); i++ {
+		if fr := &f.frames[i]; fr.fn != nil {
+			f.variables(fr, all)
 		}
 	}
 	return all
 }
 
-// standing is the fiber that waits for a step, the first one where none does.
-func (m *Machine) standing(step string) *fiber {
-	if waiting := m.waits[step]; len(waiting) > 0 {
-		return waiting[0]
-	}
-	if i := slices.IndexFunc(m.fibers, func(f *fiber) bool { return f.parent == nil && f.state != ended }); i >= 0 {
-		return m.fibers[i]
+// in is the fiber of a branch, nil where it has ended.
+func (m *Machine) in(branch string) *fiber {
+	for _, f := range m.fibers {
+		if f.branch == branch && f.state != ended {
+			return f
+		}
 	}
 	return nil
 }

@@ -72,6 +72,9 @@ func (f *fiber) deliver(result starlark.Value) {
 // unwind ends frames until one catches the error, which then returns a value to the frame below it,
 // or until the frame at index floor-1 is on top.
 func (m *Machine) unwind(f *fiber, floor int, e *Error) (starlark.Value, signal, error) {
+	if floor == 1 && f.branch == m.watched && m.watched != "" {
+		m.failing = m.sees(f)
+	}
 	for len(f.frames) > floor {
 		act := f.frames[len(f.frames)-1].act
 		if act != nil && act.kind == nativeFrame && act.native.catch != nil {

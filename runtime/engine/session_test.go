@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -110,6 +111,53 @@ func look(w *world) func(context.Context, runtime.LookRequest) (*runtime.Sight, 
 		w.t.Fatal(err)
 	}
 	return m.Look
+}
+
+// TestLookIntoBranch: a branch that has no step is looked into by its path: where it failed, with
+// what it could see there, also when the run is over, and where it stands.
+func TestLookIntoBranch(t *testing.T) {
+	w := newWorld(t)
+	run := w.start(`
+def main():
+    def one(n):
+        doubled = 2 * n
+        def inner(parts):
+            left = len(parts)
+            return parts[left]
+        if n == 2:
+            gate("g")
+        if n == 3:
+            parallel([lambda: gate("deep")])
+        if n == 4:
+            return doubled
+        for i in range(300000):
+            last = i
+        return inner([doubled])
+    parallel(one, over = [1, 2, 3, 4], on_error = "collect")
+    gate("end")
+`, "").ID
+	w.until(run, runtime.Suspended)
+	see := func(at, text string) (string, error) {
+		s, err := look(w)(w.ctx, runtime.LookRequest{Run: run, At: at, Chunks: [][]byte{bundle(t, text, nil)}})
+		if err != nil || s.Error != nil || s.At+s.Branch != at {
+			return fmt.Sprintf("%+v", s), err
+		}
+		return s.Value.Text, nil
+	}
+	for at, text := range map[string][2]string{
+		"parallel/0":   {"parts, left, doubled, last\n", "([2], 1, 2, 299999)"},
+		"parallel/2":   {"n, doubled\n", "(3, 6)"},
+		"parallel/1/g": {"n, doubled\n", "(2, 4)"},
+	} {
+		if got, err := see(at, text[0]); got != text[1] || err != nil {
+			t.Errorf("%s: got %s, %v, want %s", at, got, err, text[1])
+		}
+	}
+	for _, at := range []string{"parallel/3", "parallel/7", "paralel"} {
+		if got, err := see(at, "1\n"); runtime.AsRefusal(err).Kind != runtime.ErrUnknownStep {
+			t.Errorf("%s: got %s, %v", at, got, err)
+		}
+	}
 }
 
 // TestLook: a moment is seen as it was when the machine next stood still, statements over it change

@@ -43,7 +43,14 @@ func CutAt(run string, records []journal.Record, address string, now time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	r := &journal.Record{Seq: uint64(len(records)) + 1, Time: now, Step: address}
+	c := cutBefore(run, records, i, now)
+	c.Step = cmp.Or(c.Step, address)
+	return c, nil
+}
+
+// cutBefore cuts a journal before its i-th record, or behind all of them.
+func cutBefore(run string, records []journal.Record, i int, now time.Time) *Cut {
+	r := &journal.Record{Seq: uint64(len(records)) + 1, Time: now}
 	if i < len(records) {
 		r = &records[i]
 	}
@@ -51,7 +58,7 @@ func CutAt(run string, records []journal.Record, address string, now time.Time) 
 	for j := range records[:i] {
 		s.Apply(&records[j])
 	}
-	c := &Cut{At: r.Seq, Step: cmp.Or(r.Step, address), Request: r.View()}
+	c := &Cut{At: r.Seq, Step: r.Step, Request: r.View()}
 	move := now.Sub(r.Time)
 	if tm := s.timers.byID[timerID(timerDeadline, "")]; tm != nil {
 		c.Deadline = tm.Due.Add(move)
@@ -62,7 +69,7 @@ func CutAt(run string, records []journal.Record, address string, now time.Time) 
 			c.Records = append(c.Records, rec)
 		}
 	}
-	return c, nil
+	return c
 }
 
 // statementNumber is the number of the statement of a session that an address <n> means, 0 for any

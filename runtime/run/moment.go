@@ -31,18 +31,61 @@ type moment struct {
 // them come to. first is the run as it was started.
 func Look(h *Host, first *State, records []journal.Record, r runtime.LookRequest, now time.Time) (*runtime.Sight, error) {
 	r.Run = first.ID
+	var c *Cut
+	var unknown error
 	if r.At != "" {
-		c, err := CutAt(first.ID, records, r.At, now)
-		if err != nil {
-			return nil, err
+		if c, unknown = CutAt(first.ID, records, r.At, now); unknown != nil {
+			c = cutAtFailure(first.ID, records, r.At, now)
 		}
+	}
+	if c != nil {
 		r.At, records = c.Step, c.asFork(first)
 	}
-	past, err := Rehearse(h, records, now, false)
-	if err != nil {
+	past := &replayer{h: h, s: NewState(h.Run), records: records, now: now}
+	if unknown != nil {
+		past.watched = r.At
+	}
+	if err := past.rehearse(); err != nil {
 		return nil, Diverged(err)
 	}
-	return (&moment{h, past, now}).look(r)
+	if unknown != nil {
+		if found, err := past.finds(r.At); err != nil {
+			return nil, Diverged(err)
+		} else if !found {
+			return nil, unknown
+		}
+	}
+	s, err := (&moment{h, past, now}).look(r)
+	if unknown != nil && err == nil {
+		s.Branch, s.At = s.At, ""
+	}
+	return s, err
+}
+
+// cutAtFailure cuts a journal before a branch has failed, nil where it has not.
+func cutAtFailure(run string, records []journal.Record, branch string, now time.Time) *Cut {
+	for i := range records {
+		if records[i].Type == journal.BranchFailed && records[i].Step == journal.Within(branch) {
+			c := cutBefore(run, records, i, now)
+			c.Step = branch
+			return c
+		}
+	}
+	return nil
+}
+
+// finds tells whether a branch goes on, or has failed where the journal was cut for that. The
+// machine may have to work some more until it does.
+func (r *replayer) finds(branch string) (bool, error) {
+	for {
+		goesOn, failed := r.m.Has(branch)
+		if failed || !r.cut() || !r.m.Runnable() {
+			return failed || goesOn, nil
+		}
+		if err := r.slice(); err != nil {
+			return false, err
+		}
+	}
 }
 
 // asFork are the records as those of a fork, whose machine says more than they hold.

@@ -34,6 +34,7 @@ type replayer struct {
 	said    []vm.Emission // emitted and not yet matched with a record
 	stop    vm.Stop       // how the newest slice ended
 	now     time.Time     // of answers beyond the end of a journal that was cut
+	watched string        // the branch whose failure is looked at, "" for none
 	ends    bool          // how the run, its chunks and its branches ended is compared too
 }
 
@@ -117,6 +118,7 @@ func (r *replayer) replayRecord() error {
 			return err
 		}
 		r.m = m
+		m.Watch(r.watched)
 		return r.run()
 	case journal.StepSettled:
 		v := rec.View()

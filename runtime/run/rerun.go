@@ -19,14 +19,18 @@ import (
 // used by who asked.
 func Rehearse(h *Host, records []journal.Record, now time.Time, ends bool) (*replayer, error) {
 	r := &replayer{h: h, s: NewState(h.Run), records: records, now: now, ends: ends}
+	return r, r.rehearse()
+}
+
+func (r *replayer) rehearse() error {
 	if err := r.replay(nil); err != nil {
-		return nil, err
+		return err
 	}
 	rest, err := r.rest()
 	if err == nil && rest == nil && !r.s.Status.Ended() && r.m != nil {
 		err = r.goesOn()
 	}
-	return r, err
+	return err
 }
 
 // goesOn wants a machine that has not ended where the journal has not.

@@ -49,7 +49,7 @@ func commands() []command {
 		{":interrupt", "", "end the statement that waits", (*Loop).interruptNow},
 		{":rewind", "N", "go back to where statement N had ended", (*Loop).rewind},
 		{":fork", "[N]", "go on in a copy of this session, or in one that ends with statement N", (*Loop).fork},
-		{":attach", "RUN[@STEP]", "look into a moment of any run; statements perform nothing there", (*Loop).attach},
+		{":attach", "RUN[@STEP|@BRANCH]", "look into a moment of any run; statements perform nothing there", (*Loop).attach},
 		{":detach", "", "come back from there", (*Loop).detach},
 		{":id", "", "the id of this session; starling repl --resume ID goes on with it", (*Loop).id},
 		{":quit", "", "leave; Ctrl-D does the same", func(*Loop, context.Context, string) error { return io.EOF }},

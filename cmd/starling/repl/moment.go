@@ -20,6 +20,7 @@ import (
 // attachment is a moment that is looked into.
 type attachment struct {
 	run, at string
+	branch  bool     // at is the path of a branch
 	chunks  [][]byte // statements that went well
 	texts   []string
 	files   []*lang.Module
@@ -152,7 +153,7 @@ func (l *Loop) typeOf(ctx context.Context, arg string) error {
 // attach looks into a moment of a run from now on.
 func (l *Loop) attach(ctx context.Context, arg string) error {
 	if arg == "" {
-		return l.usage(":attach wants RUN or RUN@STEP", "!starling ps lists runs, !starling steps RUN their steps; of a session a statement is a step: RUN@<3>")
+		return l.usage(":attach wants RUN, RUN@STEP or RUN@BRANCH", "!starling ps lists runs, !starling steps RUN their steps; of a session a statement is a step: RUN@<3>")
 	}
 	run, at, _ := strings.Cut(arg, "@")
 	if run == "" { // @last
@@ -170,10 +171,12 @@ func (l *Loop) attach(ctx context.Context, arg string) error {
 		l.at = was
 		return err
 	}
-	l.at.at = s.At
+	l.at.at, l.at.branch = s.At+s.Branch, s.Branch != ""
 	where := "where it stands"
 	if s.At != "" {
 		where = "before " + s.At
+	} else if s.Branch != "" {
+		where = "in the branch " + s.Branch
 	}
 	l.say("%s %s, %s: %s", r.ID, r.Script, where, named(s.Variables))
 	l.say("nothing is performed here; :fork goes on from here, :detach comes back")
@@ -220,6 +223,9 @@ func (l *Loop) fork(ctx context.Context, arg string) error {
 // forkMoment goes on live from the moment that is attached to: in a session of its own where that
 // is of one, with what was typed there; else as a run that somebody else looks at.
 func (l *Loop) forkMoment(ctx context.Context, at *attachment) error {
+	if at.branch {
+		return l.usage("a branch is only looked at", "a fork goes on from a step: :attach "+at.run+"@STEP")
+	}
 	if at.at == "" && !at.session {
 		return l.usage(at.run+" goes on itself from where it stands", "attach to one of its steps: :attach "+at.run+"@STEP")
 	}
