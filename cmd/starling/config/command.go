@@ -53,9 +53,9 @@ lose what the others set.`,
 		RunE:    h.withPlace(h.set),
 	}
 	explain := &cobra.Command{
-		Use:   "explain KEY",
-		Short: "Say what a key takes and means, what it is set to, and by whom",
-		Args:  h.Operands(1, 1),
+		Use:   "explain [KEY]",
+		Short: "Say what a key takes and means, what it is set to, and by whom; without KEY of all",
+		Args:  h.Operands(0, 1),
 		RunE:  h.withBook(h.explain),
 	}
 	list := []*cobra.Command{get, set, explain}
@@ -143,6 +143,9 @@ type explained struct {
 }
 
 func (h Host) explain(b *book, args []string) error {
+	if len(args) == 0 {
+		return h.explainAll(b)
+	}
 	k, path, isTable, err := b.find(args[0])
 	if err != nil {
 		return err
@@ -190,6 +193,24 @@ func (b *book) note(value any, path []string) string {
 	return name + " has a value"
 }
 
+// explainAll lists all keys, those of agents and the like under each name that the file has.
+func (h Host) explainAll(b *book) error {
+	var list []explained
+	for _, k := range outside() {
+		list = append(list, explained{runtime.Schema, b.outer(k), k.Takes, k.Default, k.Doc})
+	}
+	for _, k := range project.Keys() {
+		named := b.named(k)
+		if len(named) == 0 {
+			named = [][]string{strings.Split(k.Path, ".")}
+		}
+		for _, path := range named {
+			list = append(list, explained{runtime.Schema, b.one(k, path), k.Takes, k.Default, k.Doc})
+		}
+	}
+	return h.listExplained(list)
+}
+
 // explainTable lists what may stand in a table.
 func (h Host) explainTable(b *book, path []string) error {
 	var list []explained
@@ -200,6 +221,10 @@ func (h Host) explainTable(b *book, path []string) error {
 		}
 		list = append(list, explained{runtime.Schema, b.one(k, full), k.Takes, k.Default, k.Doc})
 	}
+	return h.listExplained(list)
+}
+
+func (h Host) listExplained(list []explained) error {
 	if wanted, err := h.Answer(struct {
 		Schema string      `json:"schema"`
 		Keys   []explained `json:"keys"`
@@ -403,23 +428,28 @@ func (b *book) keys(others bool) (list []cobra.Completion) {
 		}
 	}
 	for _, k := range project.Keys() {
-		parts := strings.Split(k.Path, ".")
-		names := slices.IndexFunc(parts, func(p string) bool { return p == strings.ToUpper(p) })
-		if names < 0 {
-			list = append(list, cobra.CompletionWithDesc(k.Path, k.Doc))
-			continue
-		}
-		var known []string
-		for _, s := range b.settings {
-			if len(s.Path) > names && slices.Equal(s.Path[:names], parts[:names]) && !slices.Contains(known, s.Path[names]) {
-				known = append(known, s.Path[names])
-			}
-		}
-		for _, name := range known {
-			full := slices.Clone(parts)
-			full[names] = name
-			list = append(list, cobra.CompletionWithDesc(project.Dotted(full), k.Doc))
+		for _, path := range b.named(k) {
+			list = append(list, cobra.CompletionWithDesc(project.Dotted(path), k.Doc))
 		}
 	}
 	return list
+}
+
+// named are the paths of a key: itself, or one for each name that the file has in place of NAME.
+func (b *book) named(k project.Key) (paths [][]string) {
+	parts := strings.Split(k.Path, ".")
+	names := slices.IndexFunc(parts, func(p string) bool { return p == strings.ToUpper(p) })
+	if names < 0 {
+		return [][]string{parts}
+	}
+	var known []string
+	for _, s := range b.settings {
+		if len(s.Path) > names && slices.Equal(s.Path[:names], parts[:names]) && !slices.Contains(known, s.Path[names]) {
+			known = append(known, s.Path[names])
+			full := slices.Clone(parts)
+			full[names] = s.Path[names]
+			paths = append(paths, full)
+		}
+	}
+	return paths
 }

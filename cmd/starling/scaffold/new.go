@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -27,23 +28,24 @@ type newVerb struct {
 func New(h Host, args cobra.PositionalArgs) *cobra.Command {
 	v := &newVerb{Host: h}
 	cmd := &cobra.Command{
-		Use:     "new NAME --from EXAMPLE",
-		Short:   "Write a script of the gallery, with its tests",
+		Use:     "new [NAME] [--from EXAMPLE]",
+		Short:   "Write a script with its tests, a small one or one of the gallery",
 		GroupID: "scripts",
-		Long: `Write a script of the gallery, with its tests, under a name of your own: NAME.star and NAME_test.star, where NAME may be below a folder. Its agents are played by
-functions of the file of tests, so that it runs and is tested as it is. Nothing that is there is written over.
+		Long: `Write a script with its tests under a name of your own: NAME.star and NAME_test.star, where NAME may be below a folder. It is an example of the gallery, or
+without one a small script with an agent and a gate; on a terminal you are asked which. Its agents are played by functions of the file of tests, so that it runs and
+is tested as it is. Nothing that is there is written over.
 
---list says which examples there are.`,
-		Example: "  starling new --list\n  starling new tickets --from issue_triage",
+Without NAME, or with --list, the examples are listed.`,
+		Example: "  starling new\n  starling new tickets --from issue_triage\n  starling new answers",
 		Args:    args,
-		RunE:    func(_ *cobra.Command, operands []string) error { return v.new(operands) },
+		RunE:    func(cmd *cobra.Command, operands []string) error { return v.new(cmd.Context(), operands) },
 	}
 	cmd.Flags().StringVar(&v.from, "from", "", "the `EXAMPLE`")
 	cmd.Flags().BoolVar(&v.list, "list", false, "list the examples")
 	return cmd
 }
 
-func (v *newVerb) new(operands []string) error {
+func (v *newVerb) new(ctx context.Context, operands []string) error {
 	examples, err := gallery.Examples()
 	if err != nil {
 		return err
@@ -51,22 +53,54 @@ func (v *newVerb) new(operands []string) error {
 	switch {
 	case v.list && (len(operands) > 0 || v.from != ""):
 		return runtime.Refusef(runtime.ErrUsage, "new: --list takes neither a name nor --from")
-	case v.list:
+	case v.list || len(operands) == 0 && v.from == "":
 		return v.print(examples)
 	case len(operands) == 0:
-		return runtime.Refuse(runtime.ErrUsage, v.Command("new", "--list")+" lists the examples", "new: got no name, want NAME --from EXAMPLE")
+		return runtime.Refuse(runtime.ErrUsage, v.Command("new", "NAME", "--from", v.from), "new: got no name")
+	case v.from == "" && v.Ask != nil:
+		return v.ask(ctx, operands[0], examples)
 	case v.from == "":
-		return runtime.Refuse(runtime.ErrUsage, v.Command("new", "--list")+" lists the examples", "new: want --from EXAMPLE")
+		return v.small(operands[0])
 	}
+	e, err := v.find(v.from, examples)
+	if err != nil {
+		return err
+	}
+	return v.write(operands[0], e)
+}
+
+// find is the example of a name.
+func (v *newVerb) find(name string, examples []gallery.Example) (gallery.Example, error) {
 	var names []string
 	for _, e := range examples {
-		if e.Name == v.from {
-			return v.write(operands[0], e)
+		if e.Name == name {
+			return e, nil
 		}
 		names = append(names, e.Name)
 	}
-	help := cmp.Or(diagnostic.Meant(v.from, names), v.Command("new", "--list")+" lists the examples")
-	return runtime.Refuse(runtime.ErrUnknownName, help, "new: there is no example %q", v.from)
+	help := cmp.Or(diagnostic.Meant(name, names), v.Command("new", "--list")+" lists the examples")
+	return gallery.Example{}, runtime.Refuse(runtime.ErrUnknownName, help, "new: there is no example %q", name)
+}
+
+// ask has a person choose an example.
+func (v *newVerb) ask(ctx context.Context, operand string, examples []gallery.Example) error {
+	if err := v.print(examples); err != nil {
+		return err
+	}
+	for {
+		said, err := v.Ask(ctx, "\nWhich of them (an empty line: a small script with an agent and a gate): ")
+		if err != nil {
+			return err
+		}
+		if said = strings.TrimSpace(said); said == "" {
+			return v.small(operand)
+		}
+		e, err := v.find(said, examples)
+		if err == nil {
+			return v.write(operand, e)
+		}
+		v.say("%v\nhelp: %s", err, runtime.AsRefusal(err).Help)
+	}
 }
 
 // print lists the examples.
@@ -84,6 +118,19 @@ func (v *newVerb) print(examples []gallery.Example) error {
 		fmt.Fprintf(w, "%s\t%s\n", e.Name, title)
 	}
 	return w.Flush()
+}
+
+// small writes the script that a project begins with.
+func (v *newVerb) small(operand string) error {
+	script, err := template.ReadFile("template/script.star")
+	if err != nil {
+		return err
+	}
+	tests, err := template.ReadFile("template/tests.star")
+	if err != nil {
+		return err
+	}
+	return v.write(operand, gallery.Example{Name: "NAME", Summary: "It sorts what users write, and drafts a reply; what the agent is not sure of, a person decides.", Script: string(script), Test: string(tests)})
 }
 
 // write writes an example under another name, and says how it is run.
