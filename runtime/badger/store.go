@@ -175,9 +175,12 @@ func descriptors(dir string) error {
 	}
 	need := len(files) + ownDescriptors
 	for range need {
-		f, err := os.Open(os.DevNull)
-		if err != nil {
+		f, err := os.Open(filepath.Dir(dir))
+		if err != nil && (errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)) {
 			return fmt.Errorf("%s: badger needs %d descriptors: %w", dir, need, errors.Unwrap(err))
+		}
+		if err != nil {
+			return err
 		}
 		defer f.Close()
 	}
