@@ -149,7 +149,7 @@ var arrows = []arrow{
 	{"cmd/starling/form", "lang/contract lang/diagnostic runtime"},
 	{"cmd/starling/inbox", "cmd/starling/form cmd/starling/listing cmd/starling/plain lang/contract runtime runtime/filter runtime/query"},
 	{"cmd/starling/repl",
-		"lang lang/diagnostic lang/effect runtime runtime/query cmd/starling/form cmd/starling/plain cmd/starling/progress"},
+		"lang lang/check lang/diagnostic lang/effect runtime runtime/query cmd/starling/form cmd/starling/plain cmd/starling/progress"},
 	{"cmd/starling/suite",
 		"lang lang/check lang/compile lang/contract lang/diagnostic lang/effect lang/vm " +
 			"runtime runtime/engine runtime/journal runtime/memory runtime/query stdlib stdlib/agent"},

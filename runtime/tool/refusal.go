@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"starling/lang/check"
 	"starling/lang/contract"
 	"starling/lang/diagnostic"
 	"starling/runtime"
@@ -26,7 +27,7 @@ func RefusalOf(err error) *runtime.Refusal {
 	if own := runtime.ErrorKind(list[0].Kind); own == runtime.ErrBadInput || own == runtime.ErrUsage {
 		kind = own
 	}
-	r := runtime.Refuse(kind, list[0].Hint, "%s", list.Render())
+	r := runtime.Refuse(kind, list[0].Hint, "%s", check.Render(list...))
 	r.Data, _ = json.Marshal(list) // plain data
 	return r
 }

@@ -155,7 +155,7 @@ func (c *call) compile(bundle *lang.Bundle, known check.Project) (*lang.Program,
 	}
 	list = slices.DeleteFunc(list, func(d diagnostic.Diagnostic) bool { return d.Kind == "unknown_agent" || d.Kind == "unknown_tool" })
 	for _, d := range list {
-		c.notice("%s", d.Render())
+		c.notice("%s", check.Render(d))
 	}
 	if len(list) == 0 {
 		program.Keep()

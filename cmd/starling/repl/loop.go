@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"starling/lang"
+	"starling/lang/check"
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/runtime"
@@ -144,7 +145,7 @@ func (l *Loop) next(ctx context.Context) error {
 	switch {
 	case errors.As(err, &wrong):
 		l.recallable(source)
-		fmt.Fprint(l.Err, wrong.Render())
+		fmt.Fprint(l.Err, check.Render(wrong))
 		l.Wrong(string(runtime.ErrCheckFailed))
 		return nil
 	case errors.Is(err, ErrAborted):
@@ -245,7 +246,7 @@ func (l *Loop) missing(bundle []byte) {
 	if err != nil || l.Names == nil {
 		return
 	}
-	fmt.Fprint(l.Err, lang.Missing(b, func(name string) bool { return l.known[name] || isKept(name) }, l.Names).Render())
+	fmt.Fprint(l.Err, check.Render(lang.Missing(b, func(name string) bool { return l.known[name] || isKept(name) }, l.Names)...))
 }
 
 // finish follows the statement in progress to its end, and puts the gates that it opens before the
@@ -386,7 +387,7 @@ func (l *Loop) folded(value, whole string) string {
 func (l *Loop) refused(r *runtime.Refusal) {
 	var list diagnostic.List
 	if json.Unmarshal(r.Data, &list) == nil && len(list) > 0 {
-		fmt.Fprint(l.Err, withCommand(list).Render())
+		fmt.Fprint(l.Err, check.Render(withCommand(list)...))
 		return
 	}
 	fmt.Fprintln(l.Err, r.Message)
@@ -401,7 +402,7 @@ func (l *Loop) told(err error) error {
 	var refused *runtime.Refusal
 	switch {
 	case errors.As(err, &list):
-		fmt.Fprint(l.Err, list.Render())
+		fmt.Fprint(l.Err, check.Render(list...))
 		l.Wrong(string(runtime.ErrCheckFailed))
 	case errors.As(err, &refused):
 		l.refused(refused)

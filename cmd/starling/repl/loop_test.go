@@ -138,7 +138,7 @@ func TestLoop(t *testing.T) {
 !   | ^^^^^^
 ! <5>:1:1: undefined: y
 !   = help: did you mean "x"?
-! <stdin>:1:5: got '=', want an expression
+! <stdin>:1:5: got '=', want an expression [syntax]
 !   | x = = 1
 !   |     ^
 ! fail: 
