@@ -49,7 +49,7 @@ func (e *Local) adopt(ctx context.Context, runs []adopted) (err error) {
 	last := &runtime.Batch{}
 	for _, r := range runs {
 		values := r.journal()
-		s, found, bill := run.NewState(r.id), new(fact.Fold), fact.NewBill("", nil, nil)
+		s, found, bill := run.NewState(r.id), fact.New(), fact.NewBill("", nil, nil)
 		for i := range r.records {
 			s.Apply(&r.records[i])
 			found.Apply(&r.records[i])

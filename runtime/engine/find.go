@@ -1,28 +1,49 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"starling/runtime"
 	"starling/runtime/fact"
 	"starling/runtime/journal"
+	"starling/runtime/run"
 )
 
-// facts are what a run can be found by, as of its newest commit. Where the index is not good the
-// journal is read: the row may be of before another build went on with the run.
-func (r *reader) facts(run string) (*fact.Fold, error) {
+// facts are what a run can be found by, as of its newest commit. It has a row of them once they are
+// more than what it was started with, which begun says. Where the index is not good the journal is
+// read: the row, or that there is none, may be of before another build went on with the run.
+func (r *reader) facts(id string, begun func() (*run.State, error)) (*fact.Fold, error) {
 	f := new(fact.Fold)
-	row, err := r.store.Get(fact.Key(run))
+	row, err := r.store.Get(fact.Key(id))
 	if err == nil {
 		if f, err = fact.Read(row); err == nil && r.lists.good {
 			return f, nil
 		}
 	}
+	if errors.Is(err, runtime.ErrNoKey) && r.lists.good {
+		if s, err := begun(); err == nil {
+			return fact.Begun(s.Started, s.Script, s.Labels, s.Parent, s.Inputs), nil
+		}
+	}
 	if err != nil && (!errors.Is(err, runtime.ErrNoKey) && !errors.Is(err, runtime.ErrDamaged)) {
 		return nil, err
 	}
-	return f, r.refold(run, f)
+	return f, r.refold(id, f)
+}
+
+// begun reads what a run was started with.
+func (r *reader) begun(id string) func() (*run.State, error) {
+	return func() (*run.State, error) {
+		sv := &saved{run: id}
+		if _, err := sv.readStart(r.store); err != nil || sv.start == nil {
+			return nil, cmp.Or(err, runtime.ErrNoKey)
+		}
+		s := run.NewState(id)
+		s.Apply(sv.start)
+		return s, nil
+	}
 }
 
 // refold takes what the journal of a run has behind what was taken, as far as it can be read.
@@ -35,8 +56,9 @@ func (r *reader) refold(run string, f *fact.Fold) error {
 		}
 		return nil
 	}
-	if first, err := firstRecord(r.store, run); err == nil { // also of a journal that was trimmed
-		_ = take(first)
+	sv := &saved{run: run}
+	if _, err := sv.readStart(r.store); err == nil && sv.start != nil { // also of a journal that was trimmed
+		_ = take(sv.start)
 	}
 	if err := r.kept(run, take); !errors.Is(err, runtime.ErrDamaged) {
 		return err
@@ -50,11 +72,15 @@ func (a *actor) find(records []journal.Record) ([]runtime.Write, error) {
 		return nil, nil
 	}
 	if a.facts == nil && records[0].Seq == 1 {
-		a.facts = new(fact.Fold)
+		a.facts = fact.New()
 	}
 	if a.facts == nil {
+		begun := a.e.begun(a.run)
+		if !a.s.Moved { // else it has forgotten the script that it was started with
+			begun = func() (*run.State, error) { return a.s, nil }
+		}
 		var err error
-		if a.facts, err = a.e.facts(a.run); err != nil {
+		if a.facts, err = a.e.facts(a.run, begun); err != nil {
 			return nil, err
 		}
 	}
@@ -71,7 +97,7 @@ func (r *reader) refind(add func(runtime.Write) error) error {
 		return err
 	}
 	return journal.ScanEach(r.store, journal.PrefixRun, func(run string, _ []byte, _ error) error {
-		f, err := r.facts(run) // the index is not good now, so the journal is looked at
+		f, err := r.facts(run, nil) // the index is not good now, so the journal is looked at
 		if err != nil {
 			return err
 		}
@@ -89,11 +115,7 @@ func (r *reader) unfind(run string, d *dropper) error {
 	if err := d.dropPrefix(string(fact.BillKey(run, ""))); err != nil {
 		return err
 	}
-	row, err := r.store.Get(fact.Key(run))
-	if err != nil {
-		return nil // there is none, or what is left in the index leads nowhere
-	}
-	if f, err := fact.Read(row); err == nil {
+	if f, err := r.facts(run, r.begun(run)); err == nil { // else what is left in the index leads nowhere
 		if err := d.drop(context.Background(), f.Entries(run)...); err != nil {
 			return err
 		}

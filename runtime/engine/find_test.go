@@ -226,3 +226,82 @@ func TestFactsGoOn(t *testing.T) {
 		}
 	})
 }
+
+// What a run is found by has no row as long as that is what it was started with: it is found, and
+// listed with it, all the same, when its journal was trimmed and when it moves to another script,
+// and goes on from it.
+func TestFactsOfAStartHaveNoRow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.unseen, w.spoiled, w.keep = true, true, 4
+		w.restart()
+		const script = "def main(n, who = \"\"):\n    for i in range(n):\n        gate(\"g\", options = [\"yes\"])\n    return {\"who\": who}\n"
+		var ids []string
+		for i, name := range []string{"audit@1", "audit@2", "main.star"} {
+			run, err := w.engine.Start(w.ctx, runtime.StartRequest{Script: name, Bundle: bundle(t, script, nil), Labels: effect.Labels{"team": "web"},
+				Inputs: json.RawMessage(fmt.Sprintf(`{"n": %d, "who": "ann"}`, 1+20*i))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, w.until(run.ID, runtime.Suspended).ID)
+		}
+		check := func(when string, want map[string]int) {
+			t.Helper()
+			for _, text := range slices.Sorted(maps.Keys(want)) {
+				for _, e := range []runtime.Engine{w.engine, scanning{w.engine}} {
+					if n := len(strings.Fields(found(t, e, w.ctx, text, 2))); n != want[text] {
+						t.Errorf("%s: %s: %d runs are found by %T, want %d", when, text, n, e, want[text])
+					}
+				}
+			}
+		}
+		rows := func(when string, want int) {
+			t.Helper()
+			if got := keysOf(t, w.store, "F/"); len(got) != want {
+				t.Errorf("%s: %d runs have a row of facts, want %d", when, len(got), want)
+			}
+		}
+		all := map[string]int{"label.team = web": 3, "input.who = ann": 3, "definition = audit": 2, "input.n = 21 and definition = audit@2": 1, "output.who = ann": 0}
+		check("at once", all)
+		w.restart()
+		w.resume()
+		for range 12 { // the journal of the longest is trimmed
+			w.signal(runtime.Signal{Kind: runtime.SignalAnswer, Run: ids[2], Choice: "yes"})
+			w.until(ids[2], runtime.Suspended)
+		}
+		w.trim(4)
+		if w.horizon(ids[2]) == 0 {
+			t.Error("nothing was trimmed")
+		}
+		w.restart()
+		w.resume()
+		check("answered and trimmed", all)
+		rows("answered and trimmed", 0)
+
+		if _, err := w.reruns().Move(w.ctx, runtime.MoveRequest{Run: ids[1], Bundle: bundle(t, script+"\n# better\n", nil), Script: "main.star"}); err != nil {
+			t.Fatal(err)
+		}
+		rows("moved", 1)
+		all["definition = audit"], all["input.n = 21 and definition = audit@2"] = 1, 0
+		check("moved", all)
+		w.restart()
+		w.resume()
+		w.signal(runtime.Signal{Kind: runtime.SignalAnswer, Run: ids[0], Choice: "yes"})
+		w.until(ids[0], runtime.Completed)
+		rows("ended", 2)
+		all["output.who = ann"] = 1
+		check("ended", all)
+		for _, id := range ids[1:] {
+			if _, err := w.engine.Cancel(w.ctx, runtime.CancelRequest{Run: id}); err != nil {
+				t.Fatal(err)
+			}
+			w.until(id, runtime.Cancelled)
+		}
+		w.care(runtime.MaintenanceRequest{Task: runtime.MaintenancePrune, Before: time.Now().Add(time.Hour)})
+		for _, prefix := range []string{"e/f", "F/"} {
+			if left := keysOf(t, w.store, prefix); len(left) > 0 {
+				t.Errorf("%d rows of %s are left: %q", len(left), prefix, slices.Sorted(maps.Keys(left))[0])
+			}
+		}
+	})
+}

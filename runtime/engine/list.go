@@ -90,7 +90,7 @@ func (r *reader) runPage(q runtime.Query) (*runtime.Listing, error) {
 func (r *reader) addRun(out *runtime.Listing, q *runtime.Query, s runtime.Summary) error {
 	s = r.now(s)
 	if q.Facts {
-		f, err := r.facts(s.ID)
+		f, err := r.facts(s.ID, r.begun(s.ID))
 		if err != nil {
 			return err
 		}

@@ -26,7 +26,26 @@ type Fold struct {
 	agents  map[string]bool
 	stored  map[string]bool // terms that the store has, beside those of read
 	read    []byte          // the row that it was read from, until its terms are wanted
+	bare    bool            // there is no row: the first record says it all
 	changed bool            // since its rows were made
+}
+
+// New are the facts of a run that begins.
+func New() *Fold { return &Fold{bare: true} }
+
+// Begun are the facts of a run whose rows follow from what it was started with, which is why it has
+// none of its own.
+func Begun(started time.Time, script, labels, parent string, inputs effect.Payload) *Fold {
+	f := New()
+	f.begin(started, script, labels, parent, inputs)
+	f.Seq, f.stored = 1, f.terms()
+	return f
+}
+
+func (f *Fold) begin(started time.Time, script, labels, parent string, inputs effect.Payload) {
+	f.started, f.script, f.labels = started, script, labels
+	f.parent, _, _ = journal.CutParent(parent)
+	f.Facts.Inputs = flatten(inputs)
 }
 
 // Apply takes one record.
@@ -34,9 +53,7 @@ func (f *Fold) Apply(r *journal.Record) {
 	switch r.Type {
 	case journal.RunStarted:
 		v := r.View()
-		f.started, f.script, f.labels = r.Time, v.Text("script"), effect.LabelsOf(v.Sub("labels")).String()
-		f.parent, _, _ = journal.CutParent(v.Text("parent"))
-		f.Facts.Inputs = flatten(v.Raw("inputs"))
+		f.begin(r.Time, v.Text("script"), effect.LabelsOf(v.Sub("labels")).String(), v.Text("parent"), v.Raw("inputs"))
 	case journal.RunMoved:
 		f.script = r.View().Text("script")
 	case journal.RunCompleted:

@@ -16,7 +16,7 @@ const (
 	PrefixIndex = "e/f"
 )
 
-// Key is the row of a run's facts.
+// Key is the row of a run's facts. There is none as long as they are those of its first record.
 func Key(run string) []byte { return []byte(Prefix + run) }
 
 // Read reads the row of a run's facts.
@@ -120,6 +120,9 @@ func (f *Fold) Rows(run string) (writes []runtime.Write) {
 		}
 	}
 	f.stored, f.read, f.changed = now, nil, false
+	if f.bare = f.bare && f.Seq == 1; f.bare {
+		return writes
+	}
 	return append(writes, runtime.Write{Key: Key(run), Value: f.row()})
 }
 

@@ -31,7 +31,7 @@ import (
 //	e/g micros8 RUN/GATE         an open gate, the oldest first: whom it asks
 //	e/d micros8 RUN/GATE         a decision, the newest first: its time is counted down; its record, cut short (decisions.go)
 //	e/f length2 TERM micros8 RUN what a run is found by (runtime/fact)
-//	F/RUN                        the same, in one row
+//	F/RUN                        the same, in one row, once it is more than the run was started with
 //	C/RUN/!STEP, C/RUN/=HASH     what agents of a run have taken: the attempt in flight of a step, and those that have ended (runtime/fact)
 //	z/RUN@STEP                   an orphan: the child run of a step that does not wait for it any more, and is not yet known to have ended (orphan.go)
 //	q/RUN                        recoveries since the run last committed

@@ -107,7 +107,8 @@ const errands = `def main():
 // answers decides the gates of a run as they open, each with a key, and more than once.
 func answers(ctx context.Context, e runtime.Engine, id string) (*runtime.Run, error) {
 	for {
-		r, err := e.Get(ctx, id)
+		var r *runtime.Run
+		err := patiently(ctx, func() (err error) { r, err = e.Get(ctx, id); return err })
 		if err != nil || r.Status.Ended() {
 			return r, err
 		}
@@ -184,12 +185,30 @@ func busy(t *testing.T, file string) {
 // journal gives a history all that a run has left.
 func journal(t *testing.T, ctx context.Context, e runtime.Engine, h *runtimetest.History, id string) {
 	var events []runtime.Event
-	err := e.Watch(ctx, runtime.WatchRequest{Run: id}, func(ev runtime.Event) error {
-		events = append(events, ev)
-		return nil
+	err := patiently(ctx, func() error {
+		events = nil
+		return e.Watch(ctx, runtime.WatchRequest{Run: id}, func(ev runtime.Event) error {
+			events = append(events, ev)
+			return nil
+		})
 	})
 	if err != nil {
 		t.Error(err)
 	}
 	h.Journal(id, events)
+}
+
+// patiently asks again while the server or a worker does not answer. A caller is told so after ten
+// seconds, which a busy machine may take to read a history that is large.
+func patiently(ctx context.Context, ask func() error) error {
+	for {
+		err := ask()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		if k := runtime.AsRefusal(err).Kind; k != runtime.ErrOwnerUnreachable && k != runtime.ErrStoreUnreachable {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }

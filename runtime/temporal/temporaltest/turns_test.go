@@ -144,17 +144,9 @@ func travel(t *testing.T, crash string, what trip) (turns int) {
 
 // started starts a run, once its worker is there: on a busy machine a process takes its time, and
 // so does a server. A run that may be there already needs a key.
-func started(ctx context.Context, e runtime.Engine, r runtime.StartRequest) (*runtime.Run, error) {
-	for {
-		run, err := e.Start(ctx, r)
-		if err == nil || ctx.Err() != nil {
-			return run, err
-		}
-		if k := runtime.AsRefusal(err).Kind; k != runtime.ErrOwnerUnreachable && k != runtime.ErrStoreUnreachable {
-			return nil, err
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+func started(ctx context.Context, e runtime.Engine, r runtime.StartRequest) (run *runtime.Run, err error) {
+	err = patiently(ctx, func() (err error) { run, err = e.Start(ctx, r); return err })
+	return run, err
 }
 
 // A worker that is cut off from the server has ended its attempt before the next one begins,
