@@ -154,7 +154,7 @@ func (a *analysis) perhaps(e syntax.Expr, t Type, use string) {
 		if strings.Contains(at.obj.why, "get gives None") {
 			d.Hint = "give a default, .get(key, …), or look first: if x != None"
 		}
-		if at.obj.why == noValue {
+		if at.obj.why == noValue || at.obj.why == noReply {
 			d.Hint = "ask first: if x.ok"
 		}
 		if strings.Contains(at.obj.why, "changes what it is called on") {
