@@ -104,7 +104,7 @@ func (a *analysis) encodedTwice(o *object, x argument, w *flow) {
 	if !a.saying || !strings.HasPrefix(o.path, "http.") {
 		return
 	}
-	call, ok := unparenNode(x.node).(*syntax.CallExpr)
+	call, ok := way.Unparen(x.node).(*syntax.CallExpr)
 	if !ok {
 		return
 	}
@@ -302,7 +302,7 @@ func (a *analysis) unknownNames(o *object, b *effect.Builtin, g *arguments) {
 	}
 	behind := behindStars(g.call)
 	at, ok := g.others.only()
-	if _, written := unparenNode(behind).(*syntax.DictExpr); written || !ok || at.kind != dict || at.obj.lent || at.obj.loses {
+	if _, written := way.Unparen(behind).(*syntax.DictExpr); written || !ok || at.kind != dict || at.obj.lent || at.obj.loses {
 		return
 	}
 	for _, name := range at.obj.order {

@@ -8,6 +8,7 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
+	"starling/lang/way"
 )
 
 // What a child script gives is inferred with its own program, and passed on: it comes to the parent
@@ -132,7 +133,7 @@ func (c Child) names(a *analysis) (all, required []string, open bool) {
 
 // child is what is known of a child that is named literally.
 func (a *analysis) child(args bound) (child Child, script string) {
-	l, ok := unparenNode(args["script"].node).(*syntax.Literal)
+	l, ok := way.Unparen(args["script"].node).(*syntax.Literal)
 	if !ok || a.file.Child == nil || l.Token != syntax.STRING {
 		return Child{}, ""
 	}

@@ -270,17 +270,10 @@ func (a *analysis) defaulted(args bound, name, value string) bool {
 // contract("…") is the contract of a literal text.
 func (a *analysis) contract(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
 	o := a.object(shape, g.call, nil)
-	if l, ok := unparenNode(args["text"].node).(*syntax.Literal); ok {
+	if l, ok := way.Unparen(args["text"].node).(*syntax.Literal); ok {
 		o.type_ = a.parsed(l)
 	}
 	return made(o)
-}
-
-func unparenNode(e syntax.Expr) syntax.Expr {
-	if e == nil {
-		return nil
-	}
-	return way.Unparen(e)
 }
 
 // contractOf is the one contract that a type is, nil for none or several.
@@ -383,7 +376,7 @@ func (a *analysis) agreed(
 // sayNothing tells whether an agent is asked of whose reply nothing is said: one by name, or a
 // role that leaves it open.
 func (a *analysis) sayNothing(who argument, said Type) bool {
-	_, named := unparenNode(who.node).(*syntax.Literal)
+	_, named := way.Unparen(who.node).(*syntax.Literal)
 	if at, ok := who.typ.only(); ok && at.recordOf("role") {
 		named = at.obj.fields["output"] == nil
 	}
@@ -391,7 +384,7 @@ func (a *analysis) sayNothing(who argument, said Type) bool {
 }
 
 // noReply is why there may be none.
-const noReply = `with on_error = "return" a reply that is not ok has none`
+const noReply = `with on_error = "return" a reply that is not ok may have none`
 
 // asked is the Result of agent and handoff.
 func (a *analysis) asked(g *arguments, args bound, who, reply string, w *flow) Type {
@@ -499,7 +492,7 @@ func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Ty
 			choice = elems.turned(spelt, said).turned(tunable, said)
 		}
 	}
-	if options, given := args["options"]; !g.loose() && (!given || len(displayed(unparenNode(options.node))) == 0 && onlyKind(options.typ, list) && a.barren(options.typ) && elementsOf(options.typ).empty()) {
+	if options, given := args["options"]; !g.loose() && (!given || len(displayed(way.Unparen(options.node))) == 0 && onlyKind(options.typ, list) && a.barren(options.typ) && elementsOf(options.typ).empty()) {
 		choice = noneOf(a.optionalNone(g.call, nil, freeForm))
 	}
 	a.fallsBack(g, args, choice)
@@ -589,7 +582,7 @@ func (a *analysis) remembered(path string, args bound, g *arguments) Type {
 		return join(unknown, x.typ)
 	}
 	o := a.optionalNone(g.call, nil, path+" gives None where nothing was set")
-	key, ok := unparenNode(args["key"].node).(*syntax.Literal)
+	key, ok := way.Unparen(args["key"].node).(*syntax.Literal)
 	o.firm = ok && !a.setBefore(strings.TrimSuffix(path, "get")+"set", key.Raw, way.Start(g.call))
 	return Type{any: true, atoms: []atom{{kind: none, obj: o}}}
 }

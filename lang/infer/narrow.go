@@ -43,23 +43,10 @@ func (a *analysis) replied(e syntax.Expr, t Type, yes, no *flow) {
 	switch dot.Name.Name {
 	case "ok":
 		a.answered(dot, "output", noReply, yes)
-		a.unanswered(dot, "output", noReply, no)
 	case "timed_out":
 		a.answered(dot, "payload", noAnswer, no)
 		a.answered(dot, "choice", noAnswer, no)
 	}
-}
-
-// unanswered narrows a field beside the one that a condition asks to what is missing for a reason.
-func (a *analysis) unanswered(asked *syntax.DotExpr, name, why string, w *flow) {
-	e := &syntax.DotExpr{X: asked.X, Dot: asked.Dot, NamePos: asked.NamePos, Name: &syntax.Ident{Name: name, NamePos: asked.NamePos}}
-	a.restrict(e, w, func(t Type) Type {
-		missing := t.filter(func(at atom) bool { return at.kind == none && at.obj != nil && at.obj.why == why })
-		if missing.known() {
-			return missing
-		}
-		return t
-	})
 }
 
 // answered narrows a field beside the one that a condition asks: it is there, and not missing for

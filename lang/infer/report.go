@@ -767,7 +767,7 @@ func (a *analysis) putIntoItself(call *syntax.CallExpr, args bound) {
 	}
 	root, _ := way.Path(dot.X)
 	for _, x := range args {
-		id, ok := unparenNode(x.node).(*syntax.Ident)
+		id, ok := way.Unparen(x.node).(*syntax.Ident)
 		if !ok || root == nil || way.Variable(id) != root {
 			continue
 		}
