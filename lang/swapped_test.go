@@ -14,6 +14,7 @@ import (
 
 	"starling/lang"
 	"starling/lang/check"
+	"starling/lang/diagnostic"
 	"starling/stdlib"
 )
 
@@ -23,19 +24,12 @@ func identifiers(text []byte) (at []int, words []string) {
 	if err != nil {
 		return nil, nil
 	}
-	starts := []int{0}
-	for i, b := range text {
-		if b == '\n' {
-			starts = append(starts, i+1)
-		}
-	}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		id, ok := n.(*syntax.Ident)
 		if !ok {
 			return true
 		}
-		line := text[starts[id.NamePos.Line-1]:]
-		from := starts[id.NamePos.Line-1] + len(string([]rune(string(line[:min(len(line), 4*int(id.NamePos.Col))]))[:id.NamePos.Col-1]))
+		from := diagnostic.Offset(string(text), int(id.NamePos.Line), int(id.NamePos.Col))
 		if string(text[from:min(len(text), from+len(id.Name))]) == id.Name && !slices.Contains(at, from) {
 			at, words = append(at, from), append(words, id.Name)
 		}

@@ -75,14 +75,18 @@ func (o *Object) Blob(k string, b []byte) *Object {
 	return o
 }
 
+// list begins a list of n values, which follow; an empty one is left out.
+func (o *Object) list(k string, n int) {
+	if n > 0 {
+		o.key(k)
+		o.body = append(o.body, tagList)
+		o.body = binary.AppendUvarint(o.body, uint64(n))
+	}
+}
+
 // Texts adds a list of strings; an empty one is left out.
 func (o *Object) Texts(k string, vs []string) *Object {
-	if len(vs) == 0 {
-		return o
-	}
-	o.key(k)
-	o.body = append(o.body, tagList)
-	o.body = binary.AppendUvarint(o.body, uint64(len(vs)))
+	o.list(k, len(vs))
 	for _, v := range vs {
 		o.body = append(o.body, tagString)
 		o.body = binary.AppendUvarint(o.body, uint64(len(v)))
@@ -93,12 +97,7 @@ func (o *Object) Texts(k string, vs []string) *Object {
 
 // Ints adds a list of ints; an empty one is left out.
 func (o *Object) Ints(k string, vs []int) *Object {
-	if len(vs) == 0 {
-		return o
-	}
-	o.key(k)
-	o.body = append(o.body, tagList)
-	o.body = binary.AppendUvarint(o.body, uint64(len(vs)))
+	o.list(k, len(vs))
 	for _, v := range vs {
 		o.body = append(o.body, tagInt)
 		o.body = binary.AppendVarint(o.body, int64(v))
@@ -108,12 +107,7 @@ func (o *Object) Ints(k string, vs []int) *Object {
 
 // Raws adds a list of values that are already encoded; an empty one is left out.
 func (o *Object) Raws(k string, vs []Payload) *Object {
-	if len(vs) == 0 {
-		return o
-	}
-	o.key(k)
-	o.body = append(o.body, tagList)
-	o.body = binary.AppendUvarint(o.body, uint64(len(vs)))
+	o.list(k, len(vs))
 	for _, v := range vs {
 		o.body = append(o.body, v...)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"go.starlark.net/syntax"
+
 	"starling/lang/foreign"
 )
 

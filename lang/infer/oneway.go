@@ -140,7 +140,7 @@ func (a *analysis) onOneWay(e syntax.Expr, t Type, fails func(Type) bool) (chose
 	for _, w := range list {
 		reaches := w.typ.known()
 		for _, at := range w.typ.atoms {
-			reaches = reaches && t.holds(at)
+			reaches = reaches && t.holds(&at)
 		}
 		if reaches && fails(w.typ) {
 			return w, len(list) > 1

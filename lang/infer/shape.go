@@ -352,7 +352,7 @@ func (a *analysis) putBefore(o *object, f *field) bool {
 	}
 	for _, maker := range a.calls {
 		if maker.region == o.home && maker.file == o.file {
-			return way.Holds(maker.node, way.Start(f.at)) && maker.result.holds(atom{kind: dict, obj: o})
+			return way.Holds(maker.node, way.Start(f.at)) && maker.result.holds(&atom{kind: dict, obj: o})
 		}
 	}
 	return false

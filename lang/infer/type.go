@@ -97,12 +97,9 @@ func (t Type) only() (atom, bool) {
 	return t.atoms[0], true
 }
 
-// holds tells whether an atom is covered by the type.
-func (t Type) holds(a atom) bool { return t.find(&a) }
-
-// find is holds without a copy: most of what is inferred is what was known, so this is what a check
-// does most.
-func (t Type) find(a *atom) bool {
+// holds tells whether an atom is covered by the type. Most of what is inferred is what was known,
+// so this is what a check does most: nothing is copied for it.
+func (t Type) holds(a *atom) bool {
 	special := a.special()
 	for i := range t.atoms {
 		b := &t.atoms[i]
@@ -171,9 +168,8 @@ func (u *union) add(t Type) {
 		return
 	}
 	grown := false
-	for i := range t.atoms {
-		a := t.atoms[i]
-		if i < len(u.all.atoms) && u.all.atoms[i] == a || u.all.find(&t.atoms[i]) {
+	for i, a := range t.atoms {
+		if i < len(u.all.atoms) && u.all.atoms[i] == a || u.all.holds(&a) {
 			continue
 		}
 		if !u.own {

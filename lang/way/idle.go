@@ -49,7 +49,7 @@ func Shows(e *syntax.CondExpr) bool {
 	})
 	shows := false
 	for _, side := range []syntax.Expr{e.True, e.False} {
-		if _, bare := Unparen(side).(*syntax.BinaryExpr); !bare {
+		if _, computed := Unparen(side).(*syntax.BinaryExpr); !computed {
 			continue // it may be the value itself, which is looked at elsewhere
 		}
 		syntax.Walk(side, func(n syntax.Node) bool {
