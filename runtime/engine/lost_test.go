@@ -36,10 +36,12 @@ def main():
     return [d.decision().choice, out]
 `, `{}`)
 		synctest.Wait()
-		old, watched := w.engine, make(chan error, 1)
-		go func() {
-			watched <- old.Watch(w.ctx, runtime.WatchRequest{Run: run.ID, Follow: true}, func(runtime.Event) error { return nil })
-		}()
+		old, watched, slow := w.engine, make(chan error), make(chan error)
+		watch := func(told chan<- error, fn func()) {
+			told <- old.Watch(w.ctx, runtime.WatchRequest{Run: run.ID, Follow: true}, func(runtime.Event) error { fn(); return nil })
+		}
+		go watch(watched, func() {})
+		go watch(slow, func() { time.Sleep(time.Hour) }) // the store is closed before it reads on
 		w.store = w.store.Reopen()
 		w.open()
 		time.Sleep(time.Minute)
@@ -51,10 +53,11 @@ def main():
 		if took := <-ended; took != time.Minute {
 			t.Errorf("the attempt went on for %s, want until the loss was known, after a minute", took)
 		}
-		if err := <-watched; !errors.Is(err, runtime.ErrLost) {
-			t.Errorf("who watches is told %v, want %v", err, runtime.ErrLost)
+		for _, told := range []chan error{watched, slow} {
+			if err := <-told; !errors.Is(err, runtime.ErrLost) {
+				t.Errorf("who watches is told %v, want %v", err, runtime.ErrLost)
+			}
 		}
-		synctest.Wait()
 		if _, err := old.Get(w.ctx, run.ID); runtime.AsRefusal(err).Kind != runtime.ErrOwnerUnreachable {
 			t.Errorf("what has another owner is answered: %v", err)
 		}

@@ -36,6 +36,8 @@ func (r *reader) Watch(ctx context.Context, w runtime.WatchRequest, fn func(runt
 		}
 		lent.release()
 		switch {
+		case errors.Is(err, runtime.ErrStoreClosed) && r.stalled() != nil:
+			return r.stalled() // it was closed under a watcher that was reading, or whose fn was slow
 		case err != nil:
 			return err
 		case len(lent.records) > 0:
