@@ -9,6 +9,7 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"maps"
 	"os"
@@ -578,6 +579,29 @@ func TestNoInit(t *testing.T) {
 					t.Errorf("%s: no init: let somebody call it", fset.Position(f.Pos()))
 				}
 			}
+		}
+	}
+}
+
+// A struct that embeds another has a wrapper for each method of that one, compiled as any function
+// is. There are some forty verbs, and what they share has close to two hundred methods.
+func TestNoVerbEmbedsItsCall(t *testing.T) {
+	fset := token.NewFileSet()
+	for _, p := range packages(t) {
+		if p.folder() != "cmd/starling/cli" {
+			continue
+		}
+		for _, s := range sources(t, fset, p) {
+			ast.Inspect(s.ast, func(n ast.Node) bool {
+				if st, ok := n.(*ast.StructType); ok {
+					for _, f := range st.Fields.List {
+						if len(f.Names) == 0 && types.ExprString(f.Type) == "*call" {
+							t.Errorf("%s: give the field a name", fset.Position(f.Pos()))
+						}
+					}
+				}
+				return true
+			})
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // agentsVerb is a call of the verb agents.
-type agentsVerb struct{ *call }
+type agentsVerb struct{ call *call }
 
 // agentsCommand is the verb agents.
 func agentsCommand(c *call) *cobra.Command {
@@ -40,7 +40,7 @@ func (v *agentsVerb) listCommand(use, short string, n int) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: operands(n, n),
 		RunE: func(_ *cobra.Command, args []string) error { return v.listAgents(fake, args) }}
 	cmd.Flags().StringVar(&fake, "fake", "", "with the scripted agents of `FILE`")
-	v.jsonFlag(cmd)
+	v.call.jsonFlag(cmd)
 	return cmd
 }
 
@@ -105,27 +105,27 @@ type backendView struct {
 
 // listAgents shows one agent, or all.
 func (c *agentsVerb) listAgents(fake string, names []string) error {
-	settings, err := c.settings(c.place.Project, fake)
+	settings, err := c.call.settings(c.call.place.Project, fake)
 	if err != nil {
 		return err
 	}
 	only := len(names) == 1
 	if !only {
-		if names, err = agent.Names(agent.Machines(c.env()), settings); err != nil {
+		if names, err = agent.Names(agent.Machines(c.call.env()), settings); err != nil {
 			return err
 		}
 	}
 	doc := agentsDocument{runtime.Schema, []agentView{}}
 	for _, name := range names {
-		v, _, _ := c.viewAgent(settings, name)
+		v, _, _ := c.call.viewAgent(settings, name)
 		if only && v.Fault != "" {
 			return runtime.Refusef(runtime.ErrUnknownName, "%s", v.Fault)
 		}
 		doc.Agents = append(doc.Agents, v)
 	}
 	switch {
-	case c.json:
-		return c.answerJSON(doc)
+	case c.call.json:
+		return c.call.answerJSON(doc)
 	case only:
 		c.printAgent(doc.Agents[0])
 		return nil
@@ -154,7 +154,7 @@ func (c *call) viewAgent(s *effect.Settings, name string) (agentView, *effect.Re
 }
 
 func (v *agentsVerb) printAgents(agents []agentView) error {
-	t := table.New(v.paper(), "AGENT", "BACKEND", "IS", "STATE")
+	t := table.New(v.call.paper(), "AGENT", "BACKEND", "IS", "STATE")
 	for _, a := range agents {
 		if a.Fault != "" {
 			t.Row(a.Name, "", "", a.Fault)
@@ -163,45 +163,45 @@ func (v *agentsVerb) printAgents(agents []agentView) error {
 			t.Row(a.Name, b.Name, b.What, cmp.Or(b.Lacks, "ready"))
 		}
 	}
-	return t.Write(v.stdout)
+	return t.Write(v.call.stdout)
 }
 
 func (v *agentsVerb) printAgent(a agentView) {
-	v.print("%s  timeout %s, retries %d, reasks %d", a.Name, a.Timeout, a.Retries, a.Reasks)
+	v.call.print("%s  timeout %s, retries %d, reasks %d", a.Name, a.Timeout, a.Retries, a.Reasks)
 	if a.Returns != "" {
-		v.print("  output   %s", a.Returns)
+		v.call.print("  output   %s", a.Returns)
 	}
 	for _, b := range a.Backends {
-		v.print("  backend  %s: %s: %s", b.Name, b.What, cmp.Or(b.Lacks, "ready"))
+		v.call.print("  backend  %s: %s: %s", b.Name, b.What, cmp.Or(b.Lacks, "ready"))
 		if b.Mend != "" {
-			v.print("           %s", b.Mend)
+			v.call.print("           %s", b.Mend)
 		}
 		if len(b.Tools) > 0 {
-			v.print("           tools: %s", strings.Join(b.Tools, ", "))
+			v.call.print("           tools: %s", strings.Join(b.Tools, ", "))
 		}
 		if b.Modifies {
-			v.print("           may change files")
+			v.call.print("           may change files")
 		}
 	}
 }
 
 // testAgent asks every backend of an agent.
 func (c *agentsVerb) testAgent(ctx context.Context, fake, name string, trials []probe.Trial, timeout time.Duration) error {
-	settings, err := c.settings(c.place.Project, fake)
+	settings, err := c.call.settings(c.call.place.Project, fake)
 	if err != nil {
 		return err
 	}
-	v, r, candidates := c.viewAgent(settings, name)
+	v, r, candidates := c.call.viewAgent(settings, name)
 	if v.Fault != "" {
 		return runtime.Refusef(runtime.ErrUnknownName, "%s", v.Fault)
 	}
-	c.code = 1
+	c.call.code = 1
 	for i := range candidates {
 		b := &v.Backends[i]
 		start := time.Now()
 		word := *r
 		word.Returns = "" // whatever the agent's contract says, a word is asked for
-		reply, err := c.probe(ctx, settings, &word, i, timeout, func(string, starlark.Value) {})
+		reply, err := c.call.probe(ctx, settings, &word, i, timeout, func(string, starlark.Value) {})
 		if err != nil {
 			return err
 		}
@@ -210,13 +210,13 @@ func (c *agentsVerb) testAgent(ctx context.Context, fake, name string, trials []
 		if !good {
 			b.Probe = reply.Err.Message
 		}
-		if !c.json {
-			c.print("%s  %s  %s  %s", b.Name, b.What, b.Elapsed, cmp.Or(strings.TrimSpace(b.Probe+" "+b.Text), "ok"))
+		if !c.call.json {
+			c.call.print("%s  %s  %s  %s", b.Name, b.What, b.Elapsed, cmp.Or(strings.TrimSpace(b.Probe+" "+b.Text), "ok"))
 		}
 		for _, t := range trials {
 			var warned []string
 			done, err := t.Play(ctx, settings, r, candidates[i], func(ctx context.Context, s *effect.Settings, r *effect.Request) (effect.Reply, error) {
-				return c.probe(ctx, s, r, i, timeout, func(kind string, v starlark.Value) {
+				return c.call.probe(ctx, s, r, i, timeout, func(kind string, v starlark.Value) {
 					if kind == "warning" {
 						warned = append(warned, effect.ViewOf(v).Text("text"))
 					}
@@ -230,16 +230,16 @@ func (c *agentsVerb) testAgent(ctx context.Context, fake, name string, trials []
 			}
 			good = good && done.State != "failed"
 			b.Trials = append(b.Trials, done)
-			if !c.json {
-				c.print("%s  %s  %s", b.Name, t.Name, done)
+			if !c.call.json {
+				c.call.print("%s  %s  %s", b.Name, t.Name, done)
 			}
 		}
 		if good {
-			c.code = 0
+			c.call.code = 0
 		}
 	}
-	if c.json {
-		return c.answerJSON(agentsDocument{runtime.Schema, []agentView{v}})
+	if c.call.json {
+		return c.call.answerJSON(agentsDocument{runtime.Schema, []agentView{v}})
 	}
 	return nil
 }

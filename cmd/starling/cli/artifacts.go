@@ -16,7 +16,7 @@ import (
 )
 
 // artifactsVerb is a call of the verb artifacts.
-type artifactsVerb struct{ *call }
+type artifactsVerb struct{ call *call }
 
 // artifactsCommand is the verb artifacts.
 func artifactsCommand(c *call) *cobra.Command {
@@ -46,7 +46,7 @@ type artifactsDocument struct {
 }
 
 func (v *artifactsVerb) artifacts(ctx context.Context, address, step, out string) error {
-	return v.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
+	return v.call.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
 		found, err := query.Artifacts(ctx, s, r.ID, query.Address(step))
 		if err == nil && out != "" {
 			err = writeArtifacts(ctx, s, found, out)
@@ -54,14 +54,14 @@ func (v *artifactsVerb) artifacts(ctx context.Context, address, step, out string
 		switch {
 		case err != nil:
 			return err
-		case v.json:
-			return v.answerJSON(artifactsDocument{runtime.Schema, r.ID, found})
+		case v.call.json:
+			return v.call.answerJSON(artifactsDocument{runtime.Schema, r.ID, found})
 		}
-		t := table.New(v.paper(), "STEP", "NAME", "BYTES", "SHA-256").NamedBy(1)
+		t := table.New(v.call.paper(), "STEP", "NAME", "BYTES", "SHA-256").NamedBy(1)
 		for _, a := range found {
 			t.Row(query.Name(a.Step), a.Name, a.Size, a.Hash)
 		}
-		return t.Write(v.stdout)
+		return t.Write(v.call.stdout)
 	})
 }
 

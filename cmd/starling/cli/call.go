@@ -32,7 +32,8 @@ import (
 )
 
 // call is one call of the program: what it was given, where it answers, how it reaches the engine.
-// Tests make their own.
+// Tests make their own. A verb has it in a field with a name: embedded, all its methods would be
+// compiled once more for each verb, which was three quarters of what compiling this package cost.
 type call struct {
 	args    []string // without the program's name
 	program string   // how a shell calls this program, ready to be pasted

@@ -213,9 +213,9 @@ func TestInterrupted(t *testing.T) {
 		term := sitting(f, "wait", "tq3", "--json")
 		signals := make(chan os.Signal, 1)
 		signals <- test.signal
-		term.signals = signals
+		term.call.signals = signals
 		want := "waiting for tq3f9zk1m5ab: running\n" + test.first + "\n  starling resume tq3f9zk1m5ab\n  starling cancel tq3f9zk1m5ab\n"
-		if code := term.run(); code != test.code || term.err.String() != want || !f.closed {
+		if code := term.call.run(); code != test.code || term.err.String() != want || !f.closed {
 			t.Errorf("%v: exit %d, closed %v, people are told\n%swant\n%s", test.signal, code, f.closed, &term.err, want)
 		}
 		if got := term.out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"status":"running"`) {

@@ -10,7 +10,7 @@ import (
 
 // cancelVerb ends a run.
 type cancelVerb struct {
-	*call
+	call *call
 
 	reason string
 	as     string
@@ -39,18 +39,18 @@ func cancelCommand(c *call) *cobra.Command {
 // cancel takes the store even if nobody has it: what a cancel ends (children, gates, timers) is
 // written by the owner.
 func (v *cancelVerb) cancel(ctx context.Context, run string) error {
-	s, err := v.door().OpenOwner(ctx, false)
+	s, err := v.call.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	receipt, err := s.Cancel(ctx, runtime.CancelRequest{Key: requestKey(v.key), Run: run, Reason: v.reason, As: v.as})
 	if err != nil {
 		return err
 	}
-	if v.json {
-		return v.answerJSON(receipt)
+	if v.call.json {
+		return v.call.answerJSON(receipt)
 	}
-	v.print("cancelled %s", receipt.Run)
+	v.call.print("cancelled %s", receipt.Run)
 	return nil
 }

@@ -32,7 +32,7 @@ const (
 
 // checkVerb is a call of the verb check.
 type checkVerb struct {
-	*call
+	call *call
 
 	fix, diff bool
 }
@@ -55,7 +55,7 @@ front of a call that comes too early, what is loaded and never used, and the lik
 			if explain != "" {
 				return v.explain(explain)
 			}
-			v.heap.AllowMuch()
+			v.call.heap.AllowMuch()
 			if len(operands) == 0 {
 				operands = []string{"."}
 			}
@@ -84,10 +84,10 @@ func (v *checkVerb) explain(kind string) error {
 	if rules == nil {
 		return usage(help, "check: --explain: there is no finding %q", kind)
 	}
-	if v.json {
-		return v.answerJSON(rules)
+	if v.call.json {
+		return v.call.answerJSON(rules)
 	}
-	manual.Explain(v.stdout, rules)
+	manual.Explain(v.call.stdout, rules)
 	return nil
 }
 
@@ -97,12 +97,12 @@ func (v *checkVerb) types(script, fake string) error {
 	if err != nil {
 		return err
 	}
-	bundle, err := v.readBundle(script)
+	bundle, err := v.call.readBundle(script)
 	if err != nil {
 		return err
 	}
-	text, err := lang.Types(bundle, v.environmentOf(script), agents)
-	fmt.Fprint(v.stdout, text)
+	text, err := lang.Types(bundle, v.call.environmentOf(script), agents)
+	fmt.Fprint(v.call.stdout, text)
 	return err
 }
 
@@ -119,7 +119,7 @@ func (v *checkVerb) check(operands []string, format, fake string) error {
 	if format != formatText && format != formatJSON && format != formatSARIF {
 		return usage(diagnostic.Meant(format, []string{formatText, formatJSON, formatSARIF}), "check: --format: got %q, want text, json or sarif", format)
 	}
-	v.json = v.json || format == formatJSON
+	v.call.json = v.call.json || format == formatJSON
 	agents, err := v.agents(fake)
 	found := append(diagnostic.List{}, verdict.Diagnostics(err)...) // of the project file and its fake; then the agents are not known
 	if err != nil && len(found) == 0 {
@@ -146,29 +146,29 @@ func (v *checkVerb) check(operands []string, format, fake string) error {
 // agents is what is known of the agents that scripts can ask, nothing if there is neither a project
 // file nor a fake.
 func (v *checkVerb) agents(fake string) (check.Project, error) {
-	settings, err := v.settings(v.place.Project, fake)
+	settings, err := v.call.settings(v.call.place.Project, fake)
 	if err != nil {
 		return check.Project{}, err
 	}
-	return agent.Known(agent.Machines(v.env()), settings)
+	return agent.Known(agent.Machines(v.call.env()), settings)
 }
 
 // answerCheck prints what was found and sets the exit code.
 func (v *checkVerb) answerCheck(found diagnostic.List, format string) error {
 	var refused *runtime.Refusal
 	if errs := countErrors(found); errs > 0 {
-		v.code = runtime.ErrCheckFailed.ExitCode()
+		v.call.code = runtime.ErrCheckFailed.ExitCode()
 		refused = runtime.Refusef(runtime.ErrCheckFailed, "%s, %s", table.Counted(errs, "error"), table.Counted(len(found)-errs, "warning"))
 	}
 	switch format {
 	case formatJSON:
-		return v.answerJSON(checkDocument{runtime.Schema, found, refused})
+		return v.call.answerJSON(checkDocument{runtime.Schema, found, refused})
 	case formatSARIF:
-		return v.answerJSON(check.SARIF(found))
+		return v.call.answerJSON(check.SARIF(found))
 	}
-	fmt.Fprint(v.stdout, check.Render(found...))
+	fmt.Fprint(v.call.stdout, check.Render(found...))
 	if refused != nil {
-		v.notice("error: %s", refused.Message)
+		v.call.notice("error: %s", refused.Message)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (v *checkVerb) said(operands []string, agents check.Project, fake string) (
 		scripts = append(scripts, some...)
 	}
 	all := func(texts mend.Texts) (said []mend.Said, err error) {
-		v.mended = texts
+		v.call.mended = texts
 		for _, script := range scripts {
 			list, err := v.checkOne(script, agents, fake)
 			if err != nil {
@@ -195,7 +195,7 @@ func (v *checkVerb) said(operands []string, agents check.Project, fake string) (
 			if err != nil {
 				return nil, err
 			}
-			said = append(said, mend.Said{Folder: v.rootOf(path), List: list})
+			said = append(said, mend.Said{Folder: v.call.rootOf(path), List: list})
 		}
 		return said, nil
 	}
@@ -204,9 +204,9 @@ func (v *checkVerb) said(operands []string, agents check.Project, fake string) (
 	}
 	texts, list, err := mend.Scripts(all)
 	if err == nil && v.diff {
-		err = texts.Diff(v.stdout, v.place.Work)
+		err = texts.Diff(v.call.stdout, v.call.place.Work)
 	} else if err == nil {
-		err = texts.Write(v.place.Work, v.notice)
+		err = texts.Write(v.call.place.Work, v.call.notice)
 	}
 	return list, err
 }
@@ -216,7 +216,7 @@ func (v *checkVerb) checkOne(script string, agents check.Project, fake string) (
 	if strings.HasSuffix(script, ".toml") {
 		return v.checkProject(filepath.Clean(script), fake)
 	}
-	bundle, err := v.readBundle(script)
+	bundle, err := v.call.readBundle(script)
 	var list diagnostic.List
 	if errors.As(err, &list) {
 		return list, nil
@@ -224,17 +224,17 @@ func (v *checkVerb) checkOne(script string, agents check.Project, fake string) (
 	if err != nil {
 		return nil, err
 	}
-	return append(lang.Check(bundle, v.environmentOf(script), agents), v.further.Check(v.place, bundle, v.env())...), nil
+	return append(lang.Check(bundle, v.call.environmentOf(script), agents), v.call.further.Check(v.call.place, bundle, v.call.env())...), nil
 }
 
 // checkProject checks a project file, whatever its name is.
 func (v *checkVerb) checkProject(file, fake string) (diagnostic.List, error) {
-	settings, err := v.settings(file, fake)
+	settings, err := v.call.settings(file, fake)
 	if err == nil {
 		_, err = project.Check(place.ProjectFile, settings.Project, filter.Check)
 	}
 	if err == nil {
-		_, err = agent.Known(agent.Machines(v.env()), settings)
+		_, err = agent.Known(agent.Machines(v.call.env()), settings)
 	}
 	list := verdict.Diagnostics(err)
 	if err != nil && len(list) == 0 {

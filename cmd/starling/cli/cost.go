@@ -14,7 +14,7 @@ import (
 )
 
 // costVerb is a call of the verb cost.
-type costVerb struct{ *call }
+type costVerb struct{ call *call }
 
 // costCommand is the verb cost.
 func costCommand(c *call) *cobra.Command {
@@ -47,32 +47,32 @@ func (v *costVerb) cost(ctx context.Context, args []string, q query.CostQuery) e
 	if err := (&page{limit: q.Limit}).check(); err != nil {
 		return err
 	}
-	s, err := v.door().OpenReader(ctx)
+	s, err := v.call.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	if q.Budgets, err = v.budgetsAt(ctx, s); err != nil {
-		v.notice("the budgets are not shown: %v", err)
+		v.call.notice("the budgets are not shown: %v", err)
 	}
-	q.Run, q.Today = append(args, "")[0], v.clock()
+	q.Run, q.Today = append(args, "")[0], v.call.clock()
 	doc, err := query.CostOf(ctx, s, q)
 	if err != nil {
 		return err
 	}
-	if v.json {
-		return v.answerJSON(doc)
+	if v.call.json {
+		return v.call.answerJSON(doc)
 	}
 	if doc.More > 0 {
-		v.notice("and %d more, which the total has, too: --limit 0 shows all", doc.More)
+		v.call.notice("and %d more, which the total has, too: --limit 0 shows all", doc.More)
 	}
-	return cmp.Or(listing.Cost(v.stdout, doc), listing.Budgets(v.stdout, doc.Budgets))
+	return cmp.Or(listing.Cost(v.call.stdout, doc), listing.Budgets(v.call.stdout, doc.Budgets))
 }
 
 // budgetsAt are those of the project: with --server of the one that it has there.
 func (v *costVerb) budgetsAt(ctx context.Context, s connect.Session) ([]effect.Ceiling, error) {
-	if v.serverFlag == "" {
-		return v.budgets()
+	if v.call.serverFlag == "" {
+		return v.call.budgets()
 	}
 	of, err := extension[runtime.Spending](s)
 	if err != nil {

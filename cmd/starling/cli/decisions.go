@@ -15,7 +15,7 @@ import (
 )
 
 // decisionsVerb is a call of the verb decisions.
-type decisionsVerb struct{ *call }
+type decisionsVerb struct{ call *call }
 
 // decisionsCommand is the verb decisions.
 func decisionsCommand(c *call) *cobra.Command {
@@ -96,22 +96,22 @@ func (v *decisionsVerb) decisions(ctx context.Context, q decisionQuery) error {
 	if err != nil {
 		return err
 	}
-	s, err := v.door().OpenReader(ctx)
+	s, err := v.call.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	listed, err := f.Of(ctx, s, runtime.DecisionQuery{Run: q.run, Limit: q.page.limit, After: q.page.after}, time.Now())
 	if err != nil {
 		return err
 	}
-	if v.json {
-		return v.answerJSON(decisionsDocument{runtime.Schema, listed.List, listed.Next})
+	if v.call.json {
+		return v.call.answerJSON(decisionsDocument{runtime.Schema, listed.List, listed.Next})
 	}
 	if len(listed.List) == 0 {
-		v.notice("there is no decision")
+		v.call.notice("there is no decision")
 		return nil
 	}
-	defer v.more(listed.Next)
-	return listing.Decisions(v.paper(), listed.List).Write(v.stdout)
+	defer v.call.more(listed.Next)
+	return listing.Decisions(v.call.paper(), listed.List).Write(v.call.stdout)
 }

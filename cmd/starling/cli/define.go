@@ -15,7 +15,7 @@ import (
 )
 
 // defineVerb is a call of the verb define.
-type defineVerb struct{ *call }
+type defineVerb struct{ call *call }
 
 // defineCommand is the verb define.
 func defineCommand(c *call) *cobra.Command {
@@ -53,40 +53,40 @@ func (v *defineVerb) define(ctx context.Context, name, script, key string) error
 	if err := runtime.CheckDefinitionName(name); err != nil {
 		return usage("starling define NAME SCRIPT", "define: %v", err)
 	}
-	bundle, err := v.readBundle(script)
+	bundle, err := v.call.readBundle(script)
 	if err != nil {
 		return err
 	}
-	if _, err := v.compile(bundle, check.Project{}); err != nil {
+	if _, err := v.call.compile(bundle, check.Project{}); err != nil {
 		return err
 	}
-	s, kept, err := openFor[runtime.Definitions](ctx, v.call, v.staying(true))
+	s, kept, err := openFor[runtime.Definitions](ctx, v.call, v.call.staying(true))
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	d, err := kept.Define(ctx, runtime.DefineRequest{Key: requestKey(key), Name: name, Bundle: bundle.Encode()})
 	if err != nil {
 		return err
 	}
-	if v.json {
-		return v.answerJSON(definitionsDocument{runtime.Schema, []runtime.Definition{*d}})
+	if v.call.json {
+		return v.call.answerJSON(definitionsDocument{runtime.Schema, []runtime.Definition{*d}})
 	}
 	unchanged := ""
 	if d.Known {
 		unchanged = " (unchanged)"
 	}
-	v.print("%s%s", d.Address(), unchanged)
+	v.call.print("%s%s", d.Address(), unchanged)
 	return nil
 }
 
 // defined lists definitions.
 func (v *defineVerb) defined(ctx context.Context, name string) error {
-	s, err := v.door().OpenReader(ctx)
+	s, err := v.call.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	list := []runtime.Definition{}
 	if connect.Missing(s) == nil || name != "" {
 		kept, err := extension[runtime.Definitions](s)
@@ -97,15 +97,15 @@ func (v *defineVerb) defined(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	if v.json {
-		return v.answerJSON(definitionsDocument{runtime.Schema, list})
+	if v.call.json {
+		return v.call.answerJSON(definitionsDocument{runtime.Schema, list})
 	}
-	p := v.paper()
+	p := v.call.paper()
 	t := table.New(p, "DEFINITION", "DEFINED", "BY", "SCRIPT", "PROGRAM")
 	for _, d := range list {
 		t.Row(d.Address(), p.Time(d.At), d.By, d.Script, d.Program[:min(len(d.Program), shownHash)])
 	}
-	return t.Write(v.stdout)
+	return t.Write(v.call.stdout)
 }
 
 // prepareDefined makes the request of a run of a definition, which is in the store.

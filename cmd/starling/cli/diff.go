@@ -12,7 +12,7 @@ import (
 )
 
 // diffVerb is a call of the verb diff.
-type diffVerb struct{ *call }
+type diffVerb struct{ call *call }
 
 // diffCommand is the verb diff.
 func diffCommand(c *call) *cobra.Command {
@@ -31,17 +31,17 @@ count. The exit code is 0 whether they differ or not; --json has "same".`,
 }
 
 func (v *diffVerb) diff(ctx context.Context, a, b string) error {
-	s, err := v.door().OpenReader(ctx)
+	s, err := v.call.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	d, err := query.Compare(ctx, s, a, b)
 	if err != nil {
 		return err
 	}
-	if v.json {
-		return v.answerJSON(d)
+	if v.call.json {
+		return v.call.answerJSON(d)
 	}
 	for _, p := range []struct {
 		name string
@@ -62,21 +62,21 @@ func (v *diffVerb) printPair(name string, p *runtime.Pair) {
 		return
 	}
 	if p.Same {
-		v.print("%s: equal", name)
+		v.call.print("%s: equal", name)
 		return
 	}
-	v.print("%s: different", name)
+	v.call.print("%s: different", name)
 	for _, line := range plain.Diff(strings.Split(indent(p.A, ""), "\n"), strings.Split(indent(p.B, ""), "\n")) {
-		v.print("  %s", line)
+		v.call.print("  %s", line)
 	}
 }
 
 func (v *diffVerb) printStepDiff(s *runtime.StepDiff) {
 	switch s.Outcome {
 	case runtime.StepMissing:
-		v.print("step %s: only in %s", s.Step, s.In)
+		v.call.print("step %s: only in %s", s.Step, s.In)
 	case runtime.StepEqual:
-		v.print("step %s: equal", s.Step)
+		v.call.print("step %s: equal", s.Step)
 	default:
 		v.printPair("step "+s.Step+": request", s.Request)
 		v.printPair("step "+s.Step+": result", s.Result)

@@ -23,7 +23,7 @@ import (
 )
 
 // doctorVerb is a call of the verb doctor.
-type doctorVerb struct{ *call }
+type doctorVerb struct{ call *call }
 
 // doctorCommand is the verb doctor.
 func doctorCommand(c *call) *cobra.Command {
@@ -73,34 +73,34 @@ type doctorDocument struct {
 func (v *doctorVerb) doctor(ctx context.Context, ask bool) error {
 	found := append(v.examineProject(ctx, ask), v.examineStore(ctx))
 	found = append(found, examineGit(ctx), v.examineCallers())
-	found = append(found, v.examineSandbox(ctx)...)
+	found = append(found, v.call.examineSandbox(ctx)...)
 	for _, f := range found {
 		if f.State == faulty {
-			v.code = 1
+			v.call.code = 1
 		}
 	}
-	if v.json {
-		return v.answerJSON(doctorDocument{runtime.Schema, found})
+	if v.call.json {
+		return v.call.answerJSON(doctorDocument{runtime.Schema, found})
 	}
 	mark := map[string]string{healthy: "ok", absent: "- ", faulty: "! "}
 	for _, f := range found {
-		v.print("%s %s: %s", mark[f.State], strings.TrimSpace(f.Part+" "+f.Name), strings.ReplaceAll(f.Is, "\n", "\n   "))
+		v.call.print("%s %s: %s", mark[f.State], strings.TrimSpace(f.Part+" "+f.Name), strings.ReplaceAll(f.Is, "\n", "\n   "))
 		if f.Mend != "" {
-			v.print("   %s", f.Mend)
+			v.call.print("   %s", f.Mend)
 		}
 	}
 	if slices.ContainsFunc(found, func(f finding) bool { return f.Part == "agent" && f.State == healthy }) {
-		v.print("no model was called: %s asks an agent for a word", v.command("agents", "test", "AGENT"))
+		v.call.print("no model was called: %s asks an agent for a word", v.call.command("agents", "test", "AGENT"))
 	}
 	return nil
 }
 
 // examineProject looks at the project file and at the agents in it.
 func (c *doctorVerb) examineProject(ctx context.Context, ask bool) []finding {
-	if c.place.Project == "" {
+	if c.call.place.Project == "" {
 		return []finding{{"project", "", absent, "there is no " + place.ProjectFile + ", so scripts find no agents", `write one: [agents.NAME], then preset = "claude"`}}
 	}
-	s, err := c.settings(c.place.Project, "")
+	s, err := c.call.settings(c.call.place.Project, "")
 	if err != nil {
 		return []finding{{"project", "", faulty, strings.TrimSpace(err.Error()), "starling check shows the lines"}}
 	}
@@ -108,24 +108,24 @@ func (c *doctorVerb) examineProject(ctx context.Context, ask bool) []finding {
 	if err != nil {
 		return []finding{{"project", "", faulty, err.Error(), ""}}
 	}
-	found := []finding{{"project", "", healthy, c.place.Project, ""}}
+	found := []finding{{"project", "", healthy, c.call.place.Project, ""}}
 	meets := &meeting{c: c.call, settings: s, file: f}
-	if why := c.distrust(ctx, s); why != "" && !ask {
+	if why := c.call.distrust(ctx, s); why != "" && !ask {
 		meets = nil
 		found = append(found, finding{"greetings", "", absent, "nothing was started and no key was sent: " + why,
-			c.command("doctor", "--ask") + " does it all the same"})
+			c.call.command("doctor", "--ask") + " does it all the same"})
 	}
-	names, err := agent.Names(agent.Machines(c.env()), s)
+	names, err := agent.Names(agent.Machines(c.call.env()), s)
 	if err != nil {
 		return append(found, finding{"project", "", faulty, err.Error(), ""})
 	}
 	var views []agentView
 	for _, name := range names {
-		v, _, candidates := c.viewAgent(s, name)
+		v, _, candidates := c.call.viewAgent(s, name)
 		views = append(views, v)
 		meets.agents(v.Backends, candidates)
 	}
-	servers := c.viewServers(s, f)
+	servers := c.call.viewServers(s, f)
 	meets.servers(servers)
 	meets.wait(ctx)
 	for _, v := range views {
@@ -147,7 +147,7 @@ func (c *doctorVerb) examineTelemetry(ctx context.Context, s *effect.Settings, f
 		return []finding{is}
 	}
 	is.Is += ", answers"
-	if err := telemetry.Greet(ctx, &effect.Attempt{Settings: s, Env: c.getenv}); err != nil {
+	if err := telemetry.Greet(ctx, &effect.Attempt{Settings: s, Env: c.call.getenv}); err != nil {
 		is.State, is.Is, is.Mend = faulty, err.Error(), "see [telemetry] in "+place.ProjectFile+", and whether a collector is there"
 	}
 	return []finding{is}
@@ -157,7 +157,7 @@ func (c *doctorVerb) examineTelemetry(ctx context.Context, s *effect.Settings, f
 // run for one.
 func (v *doctorVerb) examineSecrets(ctx context.Context, s *effect.Settings, f *project.File) (found []finding) {
 	const mend = "use a longer one: short values and words are everywhere, and are left alone"
-	for name, why := range secret.Unhidden(ctx, &effect.Attempt{Settings: s, Env: v.getenv}, f) {
+	for name, why := range secret.Unhidden(ctx, &effect.Attempt{Settings: s, Env: v.call.getenv}, f) {
 		found = append(found, finding{"secret", name, faulty, "its value " + why + ", so it is not hidden in what programs and servers say", mend})
 	}
 	slices.SortFunc(found, func(a, b finding) int { return strings.Compare(a.Name, b.Name) })
@@ -173,7 +173,7 @@ func (v *doctorVerb) examineNotify(ctx context.Context, s *effect.Settings, f *p
 			found = append(found, is)
 			continue
 		}
-		if lacks, mend := notify.Lacks(ctx, n, s, v.getenv); lacks != "" {
+		if lacks, mend := notify.Lacks(ctx, n, s, v.call.getenv); lacks != "" {
 			is.State, is.Is, is.Mend = faulty, is.Is+": "+lacks, mend
 		}
 		found = append(found, is)
@@ -231,36 +231,36 @@ func examineAgent(a agentView, all []agentView, meets *meeting) finding {
 
 // examineStore reads the store without starting anything.
 func (v *doctorVerb) examineStore(ctx context.Context) finding {
-	if v.place.Engine.Temporal != "" {
-		if err := v.further.Look(ctx, v.reach()); err != nil {
+	if v.call.place.Engine.Temporal != "" {
+		if err := v.call.further.Look(ctx, v.call.reach()); err != nil {
 			return finding{"engine", "", faulty, err.Error(), runtime.AsRefusal(err).Help}
 		}
-		return finding{"engine", "", healthy, v.place.Name() + ", with a worker", ""}
+		return finding{"engine", "", healthy, v.call.place.Name() + ", with a worker", ""}
 	}
-	if v.place.Database == "" && !place.Exists(v.place.Store) {
-		if err := writable(filepath.Dir(v.place.Store)); err != nil {
-			return finding{"store", "", faulty, fmt.Sprintf("%s cannot be made: %v", v.place.Store, err), "set STARLING_STORE to a folder that you may write to"}
+	if v.call.place.Database == "" && !place.Exists(v.call.place.Store) {
+		if err := writable(filepath.Dir(v.call.place.Store)); err != nil {
+			return finding{"store", "", faulty, fmt.Sprintf("%s cannot be made: %v", v.call.place.Store, err), "set STARLING_STORE to a folder that you may write to"}
 		}
-		return finding{"store", "", healthy, v.place.Store + ", made by the first run", ""}
+		return finding{"store", "", healthy, v.call.place.Store + ", made by the first run", ""}
 	}
-	s, err := v.door().OpenReader(ctx)
+	s, err := v.call.door().OpenReader(ctx)
 	if err != nil {
 		mend := cmp.Or(runtime.AsRefusal(err).Help, "starling stop, if a process holds it; otherwise copy it away and start anew")
 		return finding{"store", "", faulty, err.Error(), mend}
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	owner := "no process owns it"
 	if pid := s.Owner(); pid != 0 {
 		owner = fmt.Sprintf("owned by process %d", pid)
 	}
-	if v.place.Database != "" {
-		return finding{"store", "", healthy, v.place.Name() + ", " + owner, ""}
+	if v.call.place.Database != "" {
+		return finding{"store", "", healthy, v.call.place.Name() + ", " + owner, ""}
 	}
-	if err := writable(v.place.Store); err != nil {
-		return finding{"store", "", absent, v.place.Store + " can only be read: " + err.Error(),
+	if err := writable(v.call.place.Store); err != nil {
+		return finding{"store", "", absent, v.call.place.Store + " can only be read: " + err.Error(),
 			"nothing can be started or answered: make it writable, or set STARLING_STORE to another"}
 	}
-	return finding{"store", "", healthy, v.place.Store + ", " + owner, ""}
+	return finding{"store", "", healthy, v.call.place.Store + ", " + owner, ""}
 }
 
 func writable(dir string) error {
@@ -282,7 +282,7 @@ func examineGit(ctx context.Context) finding {
 
 // examineCallers tells whether an owner of a store can tell its user from what it has started.
 func (v *doctorVerb) examineCallers() finding {
-	if doubt := v.doubt(); doubt != "" {
+	if doubt := v.call.doubt(); doubt != "" {
 		const mend = `Linux 6.5 and later can tell; require = "marks" under [owner] refuses without`
 		return finding{"callers", "", absent, doubt, mend}
 	}

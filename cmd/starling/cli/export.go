@@ -11,7 +11,7 @@ import (
 )
 
 // exportVerb is a call of the verb export.
-type exportVerb struct{ *call }
+type exportVerb struct{ call *call }
 
 // exportCommand is the verb export.
 func exportCommand(c *call) *cobra.Command {
@@ -36,20 +36,20 @@ variables are never in it. RUN itself stays as it is: cancel it here if it is to
 }
 
 func (v *exportVerb) export(ctx context.Context, run, out string) error {
-	s, archive, err := openFor[runtime.Archive](ctx, v.call, v.door().OpenReader)
+	s, archive, err := openFor[runtime.Archive](ctx, v.call, v.call.door().OpenReader)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	file, err := archive.Export(ctx, run)
 	if err != nil {
 		return err
 	}
 	if out == "-" {
-		if f, ok := v.stdout.File(); ok && isTerminal(f) {
+		if f, ok := v.call.stdout.File(); ok && isTerminal(f) {
 			return usage("-o FILE, or send it on with |", "export: the file is no text for a terminal")
 		}
-		_, err = v.stdout.Raw().Write(file)
+		_, err = v.call.stdout.Raw().Write(file)
 		return err
 	}
 	err = wholefile.Put(out, func(w io.Writer) error {
@@ -59,6 +59,6 @@ func (v *exportVerb) export(ctx context.Context, run, out string) error {
 	if err != nil {
 		return usage("", "export: %v", err)
 	}
-	v.notice("%s: %d bytes", out, len(file))
+	v.call.notice("%s: %d bytes", out, len(file))
 	return nil
 }

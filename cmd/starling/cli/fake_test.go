@@ -118,7 +118,7 @@ func invoke(t *testing.T, f *fakeSession, args ...string) (*terminal, int) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	term := sitting(f, args...)
-	return term, term.run()
+	return term, term.call.run()
 }
 
 // sitting is a call that has not begun.

@@ -15,7 +15,7 @@ import (
 
 // graphVerb is a call of the verb graph.
 type graphVerb struct {
-	*call
+	call *call
 
 	format string
 }
@@ -53,22 +53,22 @@ type graphDocument struct {
 }
 
 func (v *graphVerb) graph(ctx context.Context, what string, p stepPage) error {
-	form, err := graph.Format(v.format, v.paper())
+	form, err := graph.Format(v.format, v.call.paper())
 	if err = cmp.Or(err, p.check()); err != nil {
 		return err
 	}
-	v.format, v.json = form, v.json || form == graph.JSON
+	v.format, v.call.json = form, v.call.json || form == graph.JSON
 	if strings.HasSuffix(what, ".star") || strings.Contains(what, "/") {
 		return v.graphScript(what)
 	}
-	return v.lookAt(ctx, what, func(s connect.Session, r *runtime.Run) error {
+	return v.call.lookAt(ctx, what, func(s connect.Session, r *runtime.Run) error {
 		page, err := query.PageOfSteps(ctx, s, runtime.StepQuery{Run: r.ID, After: max(p.after, r.Details.Horizon), Limit: p.limit})
 		if err != nil {
 			return err
 		}
 		page.Earlier = p.after > 0
-		if !v.json {
-			defer v.moreSteps(page.Next)
+		if !v.call.json {
+			defer v.call.moreSteps(page.Next)
 		}
 		return v.draw(graphDocument{runtime.Schema, r.ID, r.Status, query.Diagram(r, page), page.Next, graph.OfRun(r, page)})
 	})
@@ -76,11 +76,11 @@ func (v *graphVerb) graph(ctx context.Context, what string, p stepPage) error {
 
 // graphScript draws a script.
 func (v *graphVerb) graphScript(path string) error {
-	bundle, err := v.readBundle(path)
+	bundle, err := v.call.readBundle(path)
 	if err != nil {
 		return err
 	}
-	g, err := graph.OfScript(bundle, v.env())
+	g, err := graph.OfScript(bundle, v.call.env())
 	if err != nil {
 		return err
 	}
@@ -88,8 +88,8 @@ func (v *graphVerb) graphScript(path string) error {
 }
 
 func (v *graphVerb) draw(d graphDocument) error {
-	if v.json {
-		return v.answerJSON(d)
+	if v.call.json {
+		return v.call.answerJSON(d)
 	}
-	return d.Write(v.format, d.Mermaid, v.paper(), v.stdout, v.stdout.Raw())
+	return d.Write(v.format, d.Mermaid, v.call.paper(), v.call.stdout, v.call.stdout.Raw())
 }

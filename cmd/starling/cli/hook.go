@@ -23,7 +23,7 @@ import (
 
 // hookVerb is what the hooks are told.
 type hookVerb struct {
-	*call
+	call *call
 
 	most  int
 	plain bool
@@ -71,7 +71,7 @@ type hookOutput struct {
 // sessionStart prints first and starts then: a session gets its context whatever becomes of the
 // rest, which is told and fails nothing.
 func (v *hookVerb) sessionStart(ctx context.Context) error {
-	folder := filepath.Join(v.place.Root, filepath.FromSlash(knowledgeFolder))
+	folder := filepath.Join(v.call.place.Root, filepath.FromSlash(knowledgeFolder))
 	if !place.Exists(folder) {
 		return nil
 	}
@@ -81,12 +81,12 @@ func (v *hookVerb) sessionStart(ctx context.Context) error {
 	}
 	text += v.waitingQuestions(ctx)
 	if v.plain {
-		v.print("%s", strings.TrimSuffix(text, "\n"))
-	} else if err := v.answerJSON(hookDocument{hookOutput{"SessionStart", text}}); err != nil {
+		v.call.print("%s", strings.TrimSuffix(text, "\n"))
+	} else if err := v.call.answerJSON(hookDocument{hookOutput{"SessionStart", text}}); err != nil {
 		return err
 	}
 	if err := v.lookForChanges(ctx); err != nil {
-		v.notice("warning: nobody looks at the knowledge base: %v", err)
+		v.call.notice("warning: nobody looks at the knowledge base: %v", err)
 	}
 	return nil
 }
@@ -103,10 +103,10 @@ func knownAt(folder string, most int) (string, error) {
 // waitingQuestions is the line that says how many questions starling review would put, "" for none.
 // A store that cannot be read is told of and fails nothing.
 func (v *hookVerb) waitingQuestions(ctx context.Context) string {
-	s, err := v.door().OpenReader(ctx)
+	s, err := v.call.door().OpenReader(ctx)
 	var q *questions
 	if err == nil {
-		defer v.leave(s)
+		defer v.call.leave(s)
 		q, err = questionsFor(ctx, s, gateQuery{})
 	}
 	if err != nil {
@@ -137,14 +137,14 @@ func cutLines(text string, most int, where string) string {
 // follows it.
 func (v *hookVerb) lookForChanges(ctx context.Context) error {
 	key := ""
-	if head := git.Head(v.place.Root); head != "" {
+	if head := git.Head(v.call.place.Root); head != "" {
 		key = tool.KnowledgeChanges + "@" + head
 	}
-	s, err := v.door().Detach(ctx)
+	s, err := v.call.door().Detach(ctx)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	run, left, err := v.lookAgain(ctx, s, key)
 	if err != nil {
 		switch runtime.AsRefusal(err).Kind {
@@ -154,9 +154,9 @@ func (v *hookVerb) lookForChanges(ctx context.Context) error {
 		return err
 	}
 	if left != "" {
-		v.notice("the last look at the knowledge base left something out: %s", left)
+		v.call.notice("the last look at the knowledge base left something out: %s", left)
 	}
-	v.notice("run %s looks at the knowledge base", run.ID)
+	v.call.notice("run %s looks at the knowledge base", run.ID)
 	return nil
 }
 
@@ -164,7 +164,7 @@ func (v *hookVerb) lookForChanges(ctx context.Context) error {
 // before has left, "" for nothing.
 func (v *hookVerb) lookAgain(ctx context.Context, s connect.Session, key string) (*runtime.Run, string, error) {
 	for left, next := "", key; ; {
-		run, err := v.desk(s).StartKnown(ctx, tool.KnowledgeChanges, next)
+		run, err := v.call.desk(s).StartKnown(ctx, tool.KnowledgeChanges, next)
 		if err != nil || key == "" {
 			return run, left, err
 		}

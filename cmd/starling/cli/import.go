@@ -15,7 +15,7 @@ import (
 )
 
 // importVerb is a call of the verb import.
-type importVerb struct{ *call }
+type importVerb struct{ call *call }
 
 // importCommand is the verb import.
 func importCommand(c *call) *cobra.Command {
@@ -59,16 +59,16 @@ func (v *importVerb) importFile(ctx context.Context, path string, trust bool) er
 	if err != nil {
 		return err // a store is made for a run, not for a mistake
 	}
-	settings, err := v.settings(v.place.Project, "")
+	settings, err := v.call.settings(v.call.place.Project, "")
 	if err != nil {
 		return err
 	}
-	s, importer, err := openFor[runtime.Archive](ctx, v.call, v.staying(true))
+	s, importer, err := openFor[runtime.Archive](ctx, v.call, v.call.staying(true))
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
-	if err := v.trusts(ctx, s, settings); err != nil {
+	defer v.call.leave(s)
+	if err := v.call.trusts(ctx, s, settings); err != nil {
 		return err
 	}
 	done, err := importer.Import(ctx,
@@ -76,21 +76,21 @@ func (v *importVerb) importFile(ctx context.Context, path string, trust bool) er
 	if err != nil {
 		return err
 	}
-	if v.json {
-		return v.answerJSON(importedDocument{done, brought.Of(export)})
+	if v.call.json {
+		return v.call.answerJSON(importedDocument{done, brought.Of(export)})
 	}
 	known := ""
 	if done.Known {
 		known = " (it was here already)"
 	}
-	v.print("imported %s: %s%s", done.Run, done.Status, known)
-	v.print("  project  %s", projectWords(done.Project))
-	v.print("  came with it:")
-	if err := brought.Print(v.stdout, brought.Of(export)); err != nil {
+	v.call.print("imported %s: %s%s", done.Run, done.Status, known)
+	v.call.print("  project  %s", projectWords(done.Project))
+	v.call.print("  came with it:")
+	if err := brought.Print(v.call.stdout, brought.Of(export)); err != nil {
 		return err
 	}
 	if !done.Status.Ended() {
-		v.notice("  %s", v.command("resume", done.Run))
+		v.call.notice("  %s", v.call.command("resume", done.Run))
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // inboxVerb is a call of the verb inbox.
-type inboxVerb struct{ *call }
+type inboxVerb struct{ call *call }
 
 // inboxCommand is the verb inbox: the open gates, the oldest first, as a view of its own on a
 // terminal and as a plain list elsewhere.
@@ -79,40 +79,40 @@ type gateQuery struct {
 
 // inbox lists open gates, a line each, or with what each is about and the commands that answer it.
 func (v *inboxVerb) inbox(ctx context.Context, q gateQuery, full bool) error {
-	s, gates, err := v.openGates(ctx, v.door().OpenReader, q)
+	s, gates, err := v.openGates(ctx, v.call.door().OpenReader, q)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
-	v.withAnswers(gates.List)
-	if v.json {
-		return v.answerJSON(gatesDocument{runtime.Schema, gates.List, gates.Next})
+	defer v.call.leave(s)
+	v.call.withAnswers(gates.List)
+	if v.call.json {
+		return v.call.answerJSON(gatesDocument{runtime.Schema, gates.List, gates.Next})
 	}
 	if len(gates.List) == 0 {
-		v.notice("no gate is open")
+		v.call.notice("no gate is open")
 	}
-	defer v.more(gates.Next)
+	defer v.call.more(gates.Next)
 	if !full {
 		return v.listGates(gates.List)
 	}
 	for _, g := range gates.List {
-		v.printGate(g)
+		v.call.printGate(g)
 	}
 	return nil
 }
 
 // listGates writes a line for each gate: on a terminal since when it is open, and in columns.
 func (v *inboxVerb) listGates(gates []runtime.Gate) error {
-	p := v.paper()
+	p := v.call.paper()
 	if !p.Terminal() && !p.Quiet {
 		for _, g := range gates {
 			g.Gate = g.Address
-			v.print("%s", strings.Join(strings.Fields(gateLine(g)), " "))
+			v.call.print("%s", strings.Join(strings.Fields(gateLine(g)), " "))
 		}
 		return nil
 	}
-	defer v.notice("%s asks about them one after another; inbox --full shows what they are about", v.command("review"))
-	return listing.Gates(p, gates).Write(v.stdout)
+	defer v.call.notice("%s asks about them one after another; inbox --full shows what they are about", v.call.command("review"))
+	return listing.Gates(p, gates).Write(v.call.stdout)
 }
 
 // openGates opens the store one way and lists the open gates that a filter means. Whoever gets a
@@ -131,7 +131,7 @@ func (v *inboxVerb) openGates(ctx context.Context, door func(context.Context) (c
 	}
 	gates, err := f.Gates(ctx, s, runtime.Query{Target: q.target, Limit: q.page.limit, After: q.page.after}, time.Now())
 	if err != nil {
-		v.leave(s)
+		v.call.leave(s)
 		return nil, nil, err
 	}
 	return s, gates, nil
@@ -145,21 +145,21 @@ type workDocument struct {
 
 // workInbox lists work that agents come for.
 func (v *inboxVerb) workInbox(ctx context.Context, target string) error {
-	s, err := v.door().OpenReader(ctx)
+	s, err := v.call.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	list, err := s.List(ctx, runtime.Query{Work: true, Target: target})
 	switch {
 	case err != nil:
 		return err
-	case v.json:
-		return v.answerJSON(workDocument{runtime.Schema, append([]runtime.Work{}, list.Work...)})
+	case v.call.json:
+		return v.call.answerJSON(workDocument{runtime.Schema, append([]runtime.Work{}, list.Work...)})
 	case len(list.Work) == 0:
-		v.notice("there is no work")
+		v.call.notice("there is no work")
 	}
-	v.printWork(list.Work)
+	v.call.printWork(list.Work)
 	return nil
 }
 

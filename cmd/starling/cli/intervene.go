@@ -12,7 +12,7 @@ import (
 
 // interveneVerb is what steer and stop are told.
 type interveneVerb struct {
-	*call
+	call *call
 
 	reason string
 	as     string

@@ -13,7 +13,7 @@ import (
 )
 
 // logsVerb is a call of the verb logs.
-type logsVerb struct{ *call }
+type logsVerb struct{ call *call }
 
 // logsCommand is the verb logs. It has --jsonl beside --json, as a log that is followed has no end.
 func logsCommand(c *call) *cobra.Command {
@@ -46,8 +46,8 @@ func (v *logsVerb) logs(ctx context.Context, address string, q progress.Wanted, 
 		return usage("", "logs: %v", err)
 	}
 	write := v.eventLine
-	if p := v.paper(); p.Terminal() {
-		write = progress.NewLog(p, v.stdout.Raw()).Show
+	if p := v.call.paper(); p.Terminal() {
+		write = progress.NewLog(p, v.call.stdout.Raw()).Show
 	}
 	doc := struct {
 		Schema string          `json:"schema"`
@@ -55,20 +55,20 @@ func (v *logsVerb) logs(ctx context.Context, address string, q progress.Wanted, 
 	}{runtime.Schema, []runtime.Event{}}
 	switch {
 	case jsonl:
-		write = func(ev runtime.Event) error { return v.answerJSON(ev) }
-	case v.json && follow:
+		write = func(ev runtime.Event) error { return v.call.answerJSON(ev) }
+	case v.call.json && follow:
 		return usage("--jsonl gives an object for each event; --jq picks from each of them then", "logs: what is followed is no one document")
-	case v.json:
+	case v.call.json:
 		write = func(ev runtime.Event) error {
 			doc.Events = append(doc.Events, ev)
 			return nil
 		}
 	}
-	door := v.door().OpenReader
+	door := v.call.door().OpenReader
 	if follow {
-		door = v.staying(false)
+		door = v.call.staying(false)
 	}
-	err = v.withRun(ctx, door, address, func(s connect.Session, r *runtime.Run) error {
+	err = v.call.withRun(ctx, door, address, func(s connect.Session, r *runtime.Run) error {
 		return s.Watch(ctx, runtime.WatchRequest{Run: r.ID, After: q.After, Follow: follow}, func(ev runtime.Event) error {
 			if !wanted(&ev) {
 				return nil
@@ -79,10 +79,10 @@ func (v *logsVerb) logs(ctx context.Context, address string, q progress.Wanted, 
 	if stopped := context.Cause(ctx); stopped != nil {
 		return stopped
 	}
-	if err != nil || !v.json || jsonl {
+	if err != nil || !v.call.json || jsonl {
 		return err
 	}
-	return v.answerJSON(doc)
+	return v.call.answerJSON(doc)
 }
 
 // eventLine writes an event for people.
@@ -94,6 +94,6 @@ func (v *logsVerb) eventLine(ev runtime.Event) error {
 	if text := string(ev.Data); text != "" && text != "{}" && text != "null" {
 		line += "  " + text
 	}
-	v.print("%s", line)
+	v.call.print("%s", line)
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 
 // manualVerb is a call of the verb manual.
 type manualVerb struct {
-	*call
+	call                         *call
 	list                         bool
 	words, address, folder, roff string
 }
@@ -47,7 +47,7 @@ for words. --man writes the manual of the commands for man.`,
 				return v.docFile(args[0])
 			}
 			if page, ok := v.page(strings.Join(args, "")); ok {
-				v.print("%s", v.paper().Fit(strings.TrimSpace(page)))
+				v.call.print("%s", v.call.paper().Fit(strings.TrimSpace(page)))
 				return nil
 			}
 			entries := doc.Of(c.environmentOf(suite.Suffix))
@@ -93,7 +93,7 @@ func (v *manualVerb) pages(cmd *cobra.Command, args []string) (done bool, _ erro
 
 // page is a text as a whole, of those that are no name.
 func (v *manualVerb) page(name string) (string, bool) {
-	if page, ok := manual.Page(name, v.paper().Width); ok {
+	if page, ok := manual.Page(name, v.call.paper().Width); ok {
 		return page, true
 	}
 	if name == "lang/spec.md" {
@@ -113,10 +113,10 @@ type docDocument struct {
 func (v *manualVerb) doc(entries []doc.Entry, name string) error {
 	found, err := doc.Find(entries, name)
 	if d := (diagnostic.Diagnostic{}); errors.As(err, &d) {
-		return runtime.Refuse(runtime.ErrUnknownName, cmp.Or(d.Hint, v.command("doc", "--list")+" lists the names"), "%s", d.Message)
+		return runtime.Refuse(runtime.ErrUnknownName, cmp.Or(d.Hint, v.call.command("doc", "--list")+" lists the names"), "%s", d.Message)
 	}
-	if v.json {
-		return v.answerJSON(docDocument{runtime.Schema, found})
+	if v.call.json {
+		return v.call.answerJSON(docDocument{runtime.Schema, found})
 	}
 	var members []doc.Entry
 	for i, e := range found {
@@ -125,20 +125,20 @@ func (v *manualVerb) doc(entries []doc.Entry, name string) error {
 			continue
 		}
 		if i > 0 {
-			v.print("")
+			v.call.print("")
 		}
-		manual.Entry(v.stdout, v.paper().Fit, e)
+		manual.Entry(v.call.stdout, v.call.paper().Fit, e)
 	}
 	if len(members) > 0 {
-		v.print("")
-		manual.Rows(v.stdout, v.paper().Fit, members)
+		v.call.print("")
+		manual.Rows(v.call.stdout, v.call.paper().Fit, members)
 	}
 	return nil
 }
 
 // docFile prints what the functions of a script say of themselves.
 func (v *manualVerb) docFile(script string) error {
-	read := v.readBundle
+	read := v.call.readBundle
 	if strings.HasPrefix(script, stdlib.LibraryPrefix) {
 		read = func(name string) (*lang.Bundle, error) { return lang.Read(name, nil, stdlib.Library) }
 	}
@@ -152,29 +152,29 @@ func (v *manualVerb) docFile(script string) error {
 		return err
 	}
 	found := append([]doc.Entry{}, doc.File(tree)...)
-	types, _ := lang.Signatures(bundle, v.environmentOf(script), check.Project{}) // of a script that check refuses none are known
+	types, _ := lang.Signatures(bundle, v.call.environmentOf(script), check.Project{}) // of a script that check refuses none are known
 	for i, e := range found {
 		if t, ok := types[e.Name]; ok {
 			found[i].Signature = e.Name + t
 		}
 	}
-	if v.json {
-		return v.answerJSON(docDocument{runtime.Schema, found})
+	if v.call.json {
+		return v.call.answerJSON(docDocument{runtime.Schema, found})
 	}
 	for i, e := range found {
 		if i > 0 {
-			v.print("")
+			v.call.print("")
 		}
-		manual.Entry(v.stdout, v.paper().Fit, e)
+		manual.Entry(v.call.stdout, v.call.paper().Fit, e)
 	}
 	return nil
 }
 
 // docList prints every name with its first sentence, by kind.
 func (v *manualVerb) docList(entries []doc.Entry) error {
-	if v.json {
-		return v.answerJSON(docDocument{runtime.Schema, entries})
+	if v.call.json {
+		return v.call.answerJSON(docDocument{runtime.Schema, entries})
 	}
-	manual.List(v.stdout, v.paper().Fit, entries)
+	manual.List(v.call.stdout, v.call.paper().Fit, entries)
 	return nil
 }

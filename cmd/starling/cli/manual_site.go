@@ -31,7 +31,7 @@ func (c *call) whole() *cobra.Command { return (&call{program: c.program, getenv
 
 // man writes the manual for man(1).
 func (v *manualVerb) man(folder string) error {
-	root := v.whole()
+	root := v.call.whole()
 	root.Short = strings.TrimSuffix(root.Short, ".")
 	if err := manpage.Write(folder, "starling "+build.Version(), root); err != nil {
 		return usage("", "doc: --man: %v", err)
@@ -49,7 +49,7 @@ func (v *manualVerb) site() (*site.Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := site.Sources{Version: build.Line(), Root: v.whole(), Entries: doc.Of(v.environmentOf(suite.Suffix)), Keys: project.Keys(),
+	from := site.Sources{Version: build.Line(), Root: v.call.whole(), Entries: doc.Of(v.call.environmentOf(suite.Suffix)), Keys: project.Keys(),
 		Example: project.Example(), Docs: texts, Language: lang.Specification, Contracts: contract.Page, Gallery: examples}
 	for _, name := range stdlib.LibraryNames() {
 		bundle, err := lang.Read(name, nil, stdlib.Library)
@@ -90,7 +90,7 @@ func (v *manualVerb) serveSite(ctx context.Context, address string) error {
 	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
-	v.print("http://%s/", l.Addr())
+	v.call.print("http://%s/", l.Addr())
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
@@ -110,25 +110,25 @@ func (v *manualVerb) search(words string) error {
 		return err
 	}
 	found := s.Search(words)
-	if v.json {
-		return v.answerJSON(searched{runtime.Schema, append([]site.Found{}, found...)})
+	if v.call.json {
+		return v.call.answerJSON(searched{runtime.Schema, append([]site.Found{}, found...)})
 	}
 	if len(found) == 0 {
-		return runtime.Refuse(runtime.ErrUnknownName, v.command("doc", "--list")+" lists the names", "doc: nothing has all of %q", words)
+		return runtime.Refuse(runtime.ErrUnknownName, v.call.command("doc", "--list")+" lists the names", "doc: nothing has all of %q", words)
 	}
-	paper := v.paper()
+	paper := v.call.paper()
 	for i, f := range found {
 		if i > 0 {
-			v.print("")
+			v.call.print("")
 		}
 		title := f.Title
 		if f.Page != f.Title {
 			title += "  (" + f.Page + ")"
 		}
-		fmt.Fprintln(v.stdout.Raw(), paper.Line(table.Bold(title)))
-		v.print("%s", paper.Fit("  "+f.Around))
+		fmt.Fprintln(v.call.stdout.Raw(), paper.Line(table.Bold(title)))
+		v.call.print("%s", paper.Fit("  "+f.Around))
 		if command, words, _ := strings.Cut(f.Read, " "); command == "starling" {
-			v.print("  %s", v.command(strings.Fields(words)...))
+			v.call.print("  %s", v.call.command(strings.Fields(words)...))
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 )
 
 // mcpVerb is a call of the verb mcp.
-type mcpVerb struct{ *call }
+type mcpVerb struct{ call *call }
 
 // mcpCommand is the verb mcp.
 func mcpCommand(c *call) *cobra.Command {
@@ -47,14 +47,14 @@ func toolNames() string {
 
 // mcp serves one client until it closes standard input.
 func (v *mcpVerb) mcp(ctx context.Context) error {
-	s, err := v.door().Connect(ctx)
+	s, err := v.call.door().Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
-	d := v.desk(s)
-	d.Read = v.readBundle
-	err = mcp.NewServer(d, build.Version()).Run(ctx, io.NopCloser(v.stdin), writer{v.stdout.Raw()})
+	defer v.call.leave(s)
+	d := v.call.desk(s)
+	d.Read = v.call.readBundle
+	err = mcp.NewServer(d, build.Version()).Run(ctx, io.NopCloser(v.call.stdin), writer{v.call.stdout.Raw()})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -174,7 +174,7 @@ func (h *house) exec(p *telling, args ...string) ([]byte, exit) {
 	var t terminal
 	t.call = call{args: append([]string{"-C", p.dir}, args...), program: "starling", stdin: strings.NewReader(""), stdout: plain.Output{To: &t.out}, stderr: &t.err, getenv: os.LookupEnv,
 		exit: os.Exit, door: func() connect.Connector { return houseConnector{h} }, env: environment, clock: time.Now}
-	code := t.run()
+	code := t.call.run()
 	if h.store.Failure() != nil {
 		h.open(p)
 		return nil, exit{killed: true}

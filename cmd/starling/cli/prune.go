@@ -10,7 +10,7 @@ import (
 )
 
 // pruneVerb is a call of the verb prune.
-type pruneVerb struct{ *call }
+type pruneVerb struct{ call *call }
 
 // pruneCommand is the verb prune.
 func pruneCommand(c *call) *cobra.Command {
@@ -75,23 +75,23 @@ func pruning(older string, trim bool, keep int, damaged bool) (runtime.Maintenan
 
 func (v *pruneVerb) printPruned(r *runtime.MaintenanceReport, dry bool) error {
 	for _, s := range r.Pruned {
-		v.print("%s %s %s", s.ID, s.Status, s.Script)
+		v.call.print("%s %s %s", s.ID, s.Status, s.Script)
 	}
 	for _, p := range r.Problems {
-		v.notice("run %s stays: %s", p.Run, p.Error)
+		v.call.notice("run %s stays: %s", p.Run, p.Error)
 	}
-	v.notice("%d runs %s", len(r.Pruned), done("forgotten", dry))
+	v.call.notice("%d runs %s", len(r.Pruned), done("forgotten", dry))
 	return damageOf(r)
 }
 
 func (v *pruneVerb) printTrimmed(r *runtime.MaintenanceReport, dry bool) error {
 	for _, t := range r.Trimmed {
-		v.print("%s begins with record %d", t.Run, t.Horizon+1)
+		v.call.print("%s begins with record %d", t.Run, t.Horizon+1)
 	}
 	for _, p := range r.Problems {
-		v.notice("run %s stays as it is: %s", p.Run, p.Error)
+		v.call.notice("run %s stays as it is: %s", p.Run, p.Error)
 	}
-	v.notice("%d journals %s", len(r.Trimmed), done("trimmed", dry))
+	v.call.notice("%d journals %s", len(r.Trimmed), done("trimmed", dry))
 	return damageOf(r)
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // psVerb is a call of the verb ps.
-type psVerb struct{ *call }
+type psVerb struct{ call *call }
 
 // psCommand is the verb ps.
 func psCommand(c *call) *cobra.Command {
@@ -108,16 +108,16 @@ func (v *psVerb) ps(ctx context.Context, q selection) error {
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	listed, err := f.Runs(ctx, s, runtime.Query{All: q.all, Limit: q.page.limit, After: q.page.after}, time.Now())
 	if err != nil {
 		return err
 	}
-	if v.json {
-		return v.answerJSON(summariesDocument{runtime.Schema, listed.List, listed.Next})
+	if v.call.json {
+		return v.call.answerJSON(summariesDocument{runtime.Schema, listed.List, listed.Next})
 	}
-	defer v.more(listed.Next)
-	return listing.Runs(v.paper(), listed.List).Write(v.stdout)
+	defer v.call.more(listed.Next)
+	return listing.Runs(v.call.paper(), listed.List).Write(v.call.stdout)
 }
 
 // selected opens the store to look, for the runs of a selection.
@@ -129,26 +129,26 @@ func (v *psVerb) selected(ctx context.Context, q selection) (connect.Session, *f
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := v.door().OpenReader(ctx)
+	s, err := v.call.door().OpenReader(ctx)
 	return s, f, err
 }
 
 // watch shows the list as it is, every second, until somebody interrupts.
 func (v *psVerb) watch(ctx context.Context, q selection) error {
-	out, ok := v.stdout.File()
-	if !ok || v.json || !live.Able(out, v.getenv) {
+	out, ok := v.call.stdout.File()
+	if !ok || v.call.json || !live.Able(out, v.call.getenv) {
 		return usage("ps --json prints them once; starling logs RUN --follow follows one", "ps --watch draws on a terminal, and there is none")
 	}
-	return live.Repeat(ctx, out, v.getenv, time.Second, func(height int) ([]string, error) {
+	return live.Repeat(ctx, out, v.call.getenv, time.Second, func(height int) ([]string, error) {
 		s, f, err := v.selected(ctx, q)
 		if err != nil {
 			return nil, err
 		}
-		defer v.leave(s)
+		defer v.call.leave(s)
 		listed, err := f.Runs(ctx, s, runtime.Query{All: q.all, Limit: height, After: q.page.after}, time.Now())
 		if err != nil {
 			return nil, err
 		}
-		return listing.Runs(v.paper(), listed.List).Lines(), nil
+		return listing.Runs(v.call.paper(), listed.List).Lines(), nil
 	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // pushVerb is a call of the verb push.
-type pushVerb struct{ *call }
+type pushVerb struct{ call *call }
 
 // pushCommand is the verb push.
 func pushCommand(c *call) *cobra.Command {
@@ -32,24 +32,24 @@ without one the item waits.`,
 }
 
 func (v *pushVerb) push(ctx context.Context, queue, value, key string) error {
-	payload, err := v.payload(value)
+	payload, err := v.call.payload(value)
 	if err != nil {
 		return err
 	}
 	if !json.Valid(payload) {
 		return runtime.Refuse(runtime.ErrBadPayload, `a text needs its quotes: '"yes"'`, "got %.60q, want JSON", payload)
 	}
-	s, queues, err := openFor[runtime.Queues](ctx, v.call, v.door().Detach)
+	s, queues, err := openFor[runtime.Queues](ctx, v.call, v.call.door().Detach)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	pushed, err := queues.Push(ctx, runtime.PushRequest{Key: key, Queue: queue, Value: payload})
 	if err != nil {
 		return err
 	}
-	if v.json {
-		return v.answerJSON(pushed)
+	if v.call.json {
+		return v.call.answerJSON(pushed)
 	}
 	known := ""
 	switch {
@@ -58,6 +58,6 @@ func (v *pushVerb) push(ctx context.Context, queue, value, key string) error {
 	case pushed.Known:
 		known = " (this key was known; nothing was put there)"
 	}
-	v.print("queued %s %d%s", pushed.Queue, pushed.Item, known)
+	v.call.print("queued %s %d%s", pushed.Queue, pushed.Item, known)
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // queueVerb is a call of the verb queue.
-type queueVerb struct{ *call }
+type queueVerb struct{ call *call }
 
 // queueCommand is the verb queue.
 func queueCommand(c *call) *cobra.Command {
@@ -69,17 +69,17 @@ func (v *queueVerb) listQueues(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case v.json:
-		return v.answerJSON(queuesDocument{runtime.Schema, append([]runtime.QueueSummary{}, list.Queues...)})
+	case v.call.json:
+		return v.call.answerJSON(queuesDocument{runtime.Schema, append([]runtime.QueueSummary{}, list.Queues...)})
 	case len(list.Queues) == 0:
-		v.notice("no queue holds anything")
+		v.call.notice("no queue holds anything")
 		return nil
 	}
-	t := table.New(v.paper(), "QUEUE", "WAITING", "HELD", "PARKED", "HELD BY")
+	t := table.New(v.call.paper(), "QUEUE", "WAITING", "HELD", "PARKED", "HELD BY")
 	for _, q := range list.Queues {
 		t.Row(q.Queue, q.Waiting, q.Held, q.Parked, strings.Join(q.Holders, " "))
 	}
-	return t.Write(v.stdout)
+	return t.Write(v.call.stdout)
 }
 
 // itemsDocument is what queue show prints.
@@ -106,26 +106,26 @@ func (v *queueVerb) showQueue(ctx context.Context, name string, limit int) error
 	if len(list.Queues) > 0 {
 		queue = list.Queues[0]
 	}
-	if v.json {
-		return v.answerJSON(itemsDocument{runtime.Schema, queue, append([]runtime.Item{}, list.Items...)})
+	if v.call.json {
+		return v.call.answerJSON(itemsDocument{runtime.Schema, queue, append([]runtime.Item{}, list.Items...)})
 	}
 	if len(list.Items) == 0 {
-		v.notice("the queue %s holds nothing; starling queue ls lists those that do", name)
+		v.call.notice("the queue %s holds nothing; starling queue ls lists those that do", name)
 		return nil
 	}
 	if left := queue.Waiting + queue.Held + queue.Parked - len(list.Items); left > 0 {
-		v.notice("and %d more: --limit 0 shows all", left)
+		v.call.notice("and %d more: --limit 0 shows all", left)
 	}
 	return v.printItems(list.Items)
 }
 
 func (v *queueVerb) printItems(items []runtime.Item) error {
-	p := v.paper()
+	p := v.call.paper()
 	t := table.New(p, "ITEM", "STATUS", "SINCE", "KEY", "VALUE", "NOTES")
 	for _, it := range items {
 		t.Row(strconv.FormatUint(it.Item, 10), it.Status, p.Time(it.At), clip(strings.Join(strings.Fields(it.Key), " ")), clip(string(it.Value)), itemNotes(p, it))
 	}
-	return t.Write(v.stdout)
+	return t.Write(v.call.stdout)
 }
 
 // itemNotes says who has to do with an item.
@@ -147,10 +147,10 @@ func itemNotes(p table.Paper, it runtime.Item) string {
 }
 
 func (v *queueVerb) lookAtQueues(ctx context.Context, q runtime.Query) (*runtime.Listing, error) {
-	s, err := v.door().OpenReader(ctx)
+	s, err := v.call.door().OpenReader(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	return s.List(ctx, q)
 }

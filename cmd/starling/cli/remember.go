@@ -11,7 +11,7 @@ import (
 )
 
 // rememberVerb is a call of the verb remember.
-type rememberVerb struct{ *call }
+type rememberVerb struct{ call *call }
 
 // rememberCommand is the verb remember.
 func rememberCommand(c *call) *cobra.Command {
@@ -46,7 +46,7 @@ func (v *rememberVerb) remember(ctx context.Context, k tool.Knowledge, details, 
 		return usage("such as --category architecture", "remember: --category is missing")
 	}
 	if details == "" || details == "-" {
-		text, err := v.payload("-")
+		text, err := v.call.payload("-")
 		if err != nil {
 			return err
 		}
@@ -55,21 +55,21 @@ func (v *rememberVerb) remember(ctx context.Context, k tool.Knowledge, details, 
 	if k.Details = details; strings.TrimSpace(details) == "" {
 		return usage("", "remember: there are no details")
 	}
-	s, err := v.door().Detach(ctx)
+	s, err := v.call.door().Detach(ctx)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
-	got, err := v.desk(s).Remember(ctx, k, key)
+	defer v.call.leave(s)
+	got, err := v.call.desk(s).Remember(ctx, k, key)
 	if err != nil {
 		return err
 	}
-	if v.json {
-		return v.answerJSON(rememberedDocument{runtime.Schema, got})
+	if v.call.json {
+		return v.call.answerJSON(rememberedDocument{runtime.Schema, got})
 	}
-	v.print("queued %s %d", got.Queue, got.Item)
+	v.call.print("queued %s %d", got.Queue, got.Item)
 	if got.Worker != "" {
-		v.notice("run %s files it", got.Worker)
+		v.call.notice("run %s files it", got.Worker)
 	}
 	return nil
 }

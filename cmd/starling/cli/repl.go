@@ -20,7 +20,7 @@ import (
 )
 
 // replVerb is a call of the verb repl.
-type replVerb struct{ *call }
+type replVerb struct{ call *call }
 
 // replCommand is the verb repl.
 func replCommand(c *call) *cobra.Command {
@@ -47,23 +47,23 @@ func (v *replVerb) repl(ctx context.Context, resume, fake string) error {
 	if resume != "" && fake != "" {
 		return usage("the session has the agents that it was started with", "repl: --resume and --fake exclude each other")
 	}
-	l := &repl.Loop{Out: v.stdout, Err: v.stderr, Show: progress.New(v.stderr).Show, Wrong: v.firstWrong, Names: v.env(),
+	l := &repl.Loop{Out: v.call.stdout, Err: v.call.stderr, Show: progress.New(v.call.stderr).Show, Wrong: v.firstWrong, Names: v.call.env(),
 		Key: func() string { return requestKey("") }, Bundle: v.bundleChunk}
-	l.Desk = repl.Desk{Global: v.global(), Settings: func(file string) (*effect.Settings, error) { return v.settings(v.place.Project, file) },
-		Agents: func(s *effect.Settings) ([]string, error) { return agent.Names(agent.Machines(v.env()), s) }}
+	l.Desk = repl.Desk{Global: v.call.global(), Settings: func(file string) (*effect.Settings, error) { return v.call.settings(v.call.place.Project, file) },
+		Agents: func(s *effect.Settings) ([]string, error) { return agent.Names(agent.Machines(v.call.env()), s) }}
 	l.Desk.Fake = fake
-	lines, back := v.lines(repl.PastFile(v.getenv))
+	lines, back := v.call.lines(repl.PastFile(v.call.getenv))
 	defer l.Sit(ctx, lines, back)()
-	v.softly.Store(l.Desk.Interruptions)
+	v.call.softly.Store(l.Desk.Interruptions)
 	s, r, err := v.openSession(ctx, resume, fake)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
-	v.notice("session %s; :help lists the commands", r.ID)
-	l.Engine, l.Run, l.Env = s, r.ID, v.values(r.Details.Env)
+	defer v.call.leave(s)
+	v.call.notice("session %s; :help lists the commands", r.ID)
+	l.Engine, l.Run, l.Env = s, r.ID, v.call.values(r.Details.Env)
 	waiting, err := l.Do(ctx)
-	v.notice("to go on: %s", v.command("repl", "--resume", l.Run))
+	v.call.notice("to go on: %s", v.call.command("repl", "--resume", l.Run))
 	if waiting && err == nil {
 		return v.leaveAtGate(ctx, s, l.Run)
 	}
@@ -73,11 +73,11 @@ func (v *replVerb) repl(ctx context.Context, resume, fake string) error {
 // firstWrong takes the exit code from the first statement that failed.
 func (v *replVerb) firstWrong(kind string) {
 	switch k := runtime.ErrorKind(kind); {
-	case v.code != 0:
+	case v.call.code != 0:
 	case k == runtime.ErrCheckFailed || k == runtime.ErrUsage:
-		v.code = k.ExitCode()
+		v.call.code = k.ExitCode()
 	default:
-		v.code = verdict.ExitOf(&runtime.RunError{Kind: kind})
+		v.call.code = verdict.ExitOf(&runtime.RunError{Kind: kind})
 	}
 }
 
@@ -87,8 +87,8 @@ func (v *replVerb) leaveAtGate(ctx context.Context, s connect.Session, run strin
 	if err != nil {
 		return err
 	}
-	v.code = runtime.ExitSuspended
-	v.suspended(r)
+	v.call.code = runtime.ExitSuspended
+	v.call.suspended(r)
 	return nil
 }
 
@@ -109,7 +109,7 @@ func (v *replVerb) openSession(ctx context.Context, resume, fake string) (connec
 	if resume != "" {
 		return v.goOn(ctx, resume)
 	}
-	settings, err := v.settings(v.place.Project, fake)
+	settings, err := v.call.settings(v.call.place.Project, fake)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -117,18 +117,18 @@ func (v *replVerb) openSession(ctx context.Context, resume, fake string) (connec
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := v.door().OpenOwner(ctx, true)
+	s, err := v.call.door().OpenOwner(ctx, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := v.trusts(ctx, s, settings); err != nil {
-		v.leave(s)
+	if err := v.call.trusts(ctx, s, settings); err != nil {
+		v.call.leave(s)
 		return nil, nil, err
 	}
 	r, err := s.Start(ctx, runtime.StartRequest{Key: requestKey(""), Bundle: bundle, Script: "(session)", Session: true, Settings: *settings,
-		Env: v.values(settings.Env)})
+		Env: v.call.values(settings.Env)})
 	if err != nil {
-		v.leave(s)
+		v.call.leave(s)
 		return nil, nil, err
 	}
 	return s, r, nil
@@ -136,21 +136,21 @@ func (v *replVerb) openSession(ctx context.Context, resume, fake string) (connec
 
 // goOn finds the session to go on with: of one that was rewound, the one that took its place.
 func (v *replVerb) goOn(ctx context.Context, id string) (connect.Session, *runtime.Run, error) {
-	s, r, err := v.carry(ctx, id)
+	s, r, err := v.call.carry(ctx, id)
 	if err != nil || repl.Successor(r) == "" {
 		return s, r, err
 	}
-	v.leave(s)
-	v.notice("session %s was rewound", r.ID)
+	v.call.leave(s)
+	v.call.notice("session %s was rewound", r.ID)
 	return v.goOn(ctx, repl.Successor(r))
 }
 
 // bundleChunk makes a bundle of a text that stands in no file. It loads files as a script in the
 // project's folder would.
 func (v *replVerb) bundleChunk(name, text string) ([]byte, error) {
-	root, err := os.OpenRoot(v.place.Root)
+	root, err := os.OpenRoot(v.call.place.Root)
 	if err != nil {
-		return nil, runtime.Refusef(runtime.ErrUsage, "%s: %v", v.place.Root, runtime.Reason(err))
+		return nil, runtime.Refusef(runtime.ErrUsage, "%s: %v", v.call.place.Root, runtime.Reason(err))
 	}
 	defer root.Close()
 	files := sources.Of(root)

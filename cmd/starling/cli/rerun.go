@@ -17,7 +17,7 @@ import (
 
 // rerunVerb makes a run of another, or moves one to another program.
 type rerunVerb struct {
-	*call
+	call *call
 
 	from   string
 	only   string
@@ -121,52 +121,52 @@ With --set the new run has other inputs. It is refused if what RUN did before ST
 
 // fork asks for the new run and stays with it, as run does.
 func (v *rerunVerb) fork(ctx context.Context, request runtime.ForkRequest) error {
-	s, reruns, err := openFor[runtime.Reruns](ctx, v.call, v.staying(false))
+	s, reruns, err := openFor[runtime.Reruns](ctx, v.call, v.call.staying(false))
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	origin, err := s.Get(ctx, request.Run)
 	if err != nil {
 		return err
 	}
-	request.Run, request.Env = origin.ID, v.values(origin.Details.Env)
+	request.Run, request.Env = origin.ID, v.call.values(origin.Details.Env)
 	started, err := reruns.Fork(ctx, request)
 	if err != nil {
 		return v.differs(err)
 	}
 	l := started.Details.Lineage
-	v.notice("run %s %s, %s of %s@%s", started.ID, started.Script, l.Kind, l.Run, l.Step)
-	return v.see(ctx, s, started, l.Copied, stay.AtRest)
+	v.call.notice("run %s %s, %s of %s@%s", started.ID, started.Script, l.Kind, l.Run, l.Step)
+	return v.call.see(ctx, s, started, l.Copied, stay.AtRest)
 }
 
 // move replays a run with another script and moves it there. The script is checked before the store
 // is opened.
 func (v *rerunVerb) move(ctx context.Context, run string) error {
-	bundle, err := v.readBundle(v.script)
+	bundle, err := v.call.readBundle(v.script)
 	if err != nil {
 		return err
 	}
-	if _, err := v.compile(bundle, check.Project{}); err != nil {
+	if _, err := v.call.compile(bundle, check.Project{}); err != nil {
 		return err
 	}
-	s, reruns, err := openFor[runtime.Reruns](ctx, v.call, v.staying(false))
+	s, reruns, err := openFor[runtime.Reruns](ctx, v.call, v.call.staying(false))
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	done, err := reruns.Move(ctx, runtime.MoveRequest{Key: requestKey(v.key), Run: run, Bundle: bundle.Encode(), Script: bundle.Entry().Name})
 	if err != nil {
 		return v.differs(err)
 	}
-	if v.json {
-		return v.answerJSON(done)
+	if v.call.json {
+		return v.call.answerJSON(done)
 	}
-	v.print("%s: %d records replayed with %s, no difference", done.Run, done.Records, bundle.Entry().Name)
+	v.call.print("%s: %d records replayed with %s, no difference", done.Run, done.Records, bundle.Entry().Name)
 	if done.Moved {
-		v.print("%s goes on with %s", done.Run, bundle.Entry().Name)
+		v.call.print("%s goes on with %s", done.Run, bundle.Entry().Name)
 	} else {
-		v.print("%s is %s: there is nothing left to move", done.Run, done.Status)
+		v.call.print("%s is %s: there is nothing left to move", done.Run, done.Status)
 	}
 	return nil
 }
@@ -192,26 +192,26 @@ What happened is shown on the way; with --verify only the verdict is.`,
 }
 
 func (v *rerunVerb) replay(ctx context.Context, run string, verify bool) error {
-	s, reruns, err := openFor[runtime.Reruns](ctx, v.call, v.door().OpenReader)
+	s, reruns, err := openFor[runtime.Reruns](ctx, v.call, v.call.door().OpenReader)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	done, err := reruns.Replay(ctx, runtime.ReplayRequest{Run: run})
 	if err != nil {
 		return v.differs(err)
 	}
 	if !verify {
-		show := progress.New(v.stderr).Show
+		show := progress.New(v.call.stderr).Show
 		if err := s.Watch(ctx, runtime.WatchRequest{Run: done.Run}, func(ev runtime.Event) error { show(ev); return nil }); err != nil {
 			return err
 		}
 	}
-	if v.json {
-		return v.answerJSON(done)
+	if v.call.json {
+		return v.call.answerJSON(done)
 	}
-	v.print("%s: %d records and %d steps replayed, no difference", done.Run, done.Records, done.Steps)
-	v.print("journal %s", done.Journal)
+	v.call.print("%s: %d records and %d steps replayed, no difference", done.Run, done.Records, done.Steps)
+	v.call.print("journal %s", done.Journal)
 	return nil
 }
 
@@ -224,10 +224,10 @@ func (v *rerunVerb) differs(err error) error {
 	}
 	short := runtime.Refuse(r.Kind, r.Help, "run %s: the replay differs from the journal at record %d", d.Run, d.Seq)
 	short.Data = r.Data
-	v.notice("--- journal: %s", sideLine(d.Want))
-	v.notice("+++ replay:  %s", sideLine(d.Got))
+	v.call.notice("--- journal: %s", sideLine(d.Want))
+	v.call.notice("+++ replay:  %s", sideLine(d.Got))
 	for _, line := range plain.Diff(strings.Split(indent(d.Want.Data, ""), "\n"), strings.Split(indent(d.Got.Data, ""), "\n")) {
-		v.notice("%s", line)
+		v.call.notice("%s", line)
 	}
 	return short
 }

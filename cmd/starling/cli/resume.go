@@ -18,7 +18,7 @@ import (
 
 // resumeVerb drives runs that nobody carries.
 type resumeVerb struct {
-	*call
+	call *call
 
 	all     bool
 	project string
@@ -56,27 +56,27 @@ func (v *resumeVerb) resume(ctx context.Context, addresses []string) error {
 	var settings *effect.Settings
 	if v.project != "" {
 		var err error
-		if settings, err = v.settings(v.project, ""); err != nil {
+		if settings, err = v.call.settings(v.project, ""); err != nil {
 			return err
 		}
 	}
-	s, err := v.door().OpenOwner(ctx, false)
+	s, err := v.call.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
-	runs, err := v.named(ctx, s, addresses, v.all)
+	defer v.call.leave(s)
+	runs, err := v.call.named(ctx, s, addresses, v.all)
 	if err == nil {
-		err = v.carryRuns(ctx, s, runs, settings)
+		err = v.call.carryRuns(ctx, s, runs, settings)
 	}
 	switch {
 	case err != nil:
 		return err
 	case len(addresses) == 1:
 		if r := runs[0]; r.Status.Ended() {
-			v.notice("%s is %s already", r.ID, r.Status)
+			v.call.notice("%s is %s already", r.ID, r.Status)
 		}
-		return v.see(ctx, s, runs[0], v.watchedFrom(runs[0]), stay.AtRest)
+		return v.call.see(ctx, s, runs[0], v.call.watchedFrom(runs[0]), stay.AtRest)
 	}
 	return v.seeAll(ctx, s, runs)
 }
@@ -186,9 +186,9 @@ func (c *call) named(ctx context.Context, s connect.Session, addresses []string,
 func (v *resumeVerb) seeAll(ctx context.Context, s connect.Session, runs []*runtime.Run) error {
 	errs := make([]error, len(runs))
 	var wg sync.WaitGroup
-	follow, end := v.watchingAll()
+	follow, end := v.call.watchingAll()
 	for i, r := range runs {
-		f := stay.Follower{Session: s, Run: r.ID, After: v.watchedFrom(r), Show: follow(r)}
+		f := stay.Follower{Session: s, Run: r.ID, After: v.call.watchedFrom(r), Show: follow(r)}
 		wg.Go(func() {
 			var now *runtime.Run
 			now, errs[i] = f.Stay(ctx, stay.AtRest)
@@ -199,7 +199,7 @@ func (v *resumeVerb) seeAll(ctx context.Context, s connect.Session, runs []*runt
 	end()
 	for i, r := range runs {
 		if errs[i] != nil {
-			v.left(r, s)
+			v.call.left(r, s)
 			return errs[i]
 		}
 		v.count(r)
@@ -211,9 +211,9 @@ func (v *resumeVerb) seeAll(ctx context.Context, s connect.Session, runs []*runt
 func (v *resumeVerb) count(r *runtime.Run) {
 	switch {
 	case r.Error != nil:
-		v.code = verdict.ExitOf(r.Error)
-	case !r.Status.Ended() && v.code == 0:
-		v.code = runtime.ExitSuspended
+		v.call.code = verdict.ExitOf(r.Error)
+	case !r.Status.Ended() && v.call.code == 0:
+		v.call.code = runtime.ExitSuspended
 	}
 }
 
@@ -225,15 +225,15 @@ type runsDocument struct {
 
 // list prints how several runs stand, a line or a document for each.
 func (v *resumeVerb) list(runs []*runtime.Run) error {
-	if !v.json {
+	if !v.call.json {
 		for _, r := range runs {
-			v.print("%s %s %s", r.ID, r.Status, r.Script)
+			v.call.print("%s %s %s", r.ID, r.Status, r.Script)
 		}
 		return nil
 	}
 	doc := runsDocument{Schema: runtime.Schema, Runs: []*runtime.Run{}}
 	for _, r := range runs {
-		doc.Runs = append(doc.Runs, v.document(r))
+		doc.Runs = append(doc.Runs, v.call.document(r))
 	}
-	return v.answerJSON(doc)
+	return v.call.answerJSON(doc)
 }

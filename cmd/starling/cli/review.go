@@ -22,7 +22,7 @@ import (
 )
 
 // reviewVerb is a call of the verb review.
-type reviewVerb struct{ *call }
+type reviewVerb struct{ call *call }
 
 // reviewCommand is the verb review: the inbox, one gate after another.
 func reviewCommand(c *call) *cobra.Command {
@@ -53,15 +53,15 @@ Each answer is durable when it is accepted. After the last one the runs are foll
 
 // review asks about the gates that are open when it begins, and those that the answers open.
 func (v *reviewVerb) review(ctx context.Context, target, which string) error {
-	s, err := v.door().OpenOwner(ctx, false)
+	s, err := v.call.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	wanted := gateQuery{target: target, filter: which}
 	q, err := questionsFor(ctx, s, wanted)
 	if err == nil && q.unasked > 0 {
-		if err = v.askUnasked(ctx, s); err == nil {
+		if err = v.call.askUnasked(ctx, s); err == nil {
 			q, err = questionsFor(ctx, s, wanted)
 		}
 	}
@@ -69,13 +69,13 @@ func (v *reviewVerb) review(ctx context.Context, target, which string) error {
 		return err
 	}
 	if q.parked > 0 {
-		v.notice("%s", q.unfiled())
+		v.call.notice("%s", q.unfiled())
 	}
 	if len(q.gates) == 0 {
-		v.notice("no gate is open")
+		v.call.notice("no gate is open")
 		return nil
 	}
-	lines, release := v.lines("")
+	lines, release := v.call.lines("")
 	defer release()
 	a := &asking{call: v.call, session: s, lines: lines, wanted: wanted, seen: map[string]bool{}}
 	return a.ask(ctx, q.gates)
@@ -83,7 +83,7 @@ func (v *reviewVerb) review(ctx context.Context, target, which string) error {
 
 // asking is one sitting: a person's answers to gates.
 type asking struct {
-	*call
+	call    *call
 	session connect.Session
 	lines   repl.Lines
 	wanted  gateQuery
@@ -96,7 +96,7 @@ func (s *asking) ask(ctx context.Context, gates []runtime.Gate) error {
 	for len(gates) > 0 {
 		answered, err := s.askAll(ctx, gates)
 		if err == nil {
-			err = s.tellAll(ctx, s.session, answered)
+			err = s.call.tellAll(ctx, s.session, answered)
 		}
 		if err != nil || s.over || len(answered) == 0 {
 			return err
@@ -134,7 +134,7 @@ func (s *asking) askAll(ctx context.Context, gates []runtime.Gate) (answered []*
 		case receipt == nil:
 			continue
 		}
-		s.print("accepted %s", g.Address)
+		s.call.print("accepted %s", g.Address)
 		if asks { // the question comes again, with what is said to it
 			more, err := s.putAgain(ctx, receipt)
 			if err != nil {
@@ -152,7 +152,7 @@ func (s *asking) askAll(ctx context.Context, gates []runtime.Gate) (answered []*
 // putAgain waits until a run that was asked something has said it, and gives the gates that it
 // opens then.
 func (s *asking) putAgain(ctx context.Context, asked *runtime.Receipt) ([]runtime.Gate, error) {
-	if err := s.tellAll(ctx, s.session, []*runtime.Receipt{asked}); err != nil {
+	if err := s.call.tellAll(ctx, s.session, []*runtime.Receipt{asked}); err != nil {
 		return nil, err
 	}
 	fresh, err := s.fresh(ctx)
@@ -171,11 +171,11 @@ const (
 // askAbout asks until an answer is accepted, or the line is empty: then there is no receipt. It
 // tells whether the answer was a question.
 func (s *asking) askAbout(ctx context.Context, g runtime.Gate, number string) (receipt *runtime.Receipt, asks bool, err error) {
-	s.notice("\n%s %s", number, gateLine(g))
+	s.call.notice("\n%s %s", number, gateLine(g))
 	if text := gateData(g); text != "" {
-		s.notice("%s", text)
+		s.call.notice("%s", text)
 	}
-	f, put := form.Form{Line: s.lines.Line, Say: s.notice}, g
+	f, put := form.Form{Line: s.lines.Line, Say: s.call.notice}, g
 	if listing.ReviewOf(g.Data).Entry != "" {
 		put.Contract = "" // one of its options brings a text, which sendAnswer asks for
 	}
@@ -195,7 +195,7 @@ func (s *asking) askAbout(ctx context.Context, g runtime.Gate, number string) (r
 			return nil, false, err
 		}
 		refused := runtime.AsRefusal(err)
-		s.complain(refused, err)
+		s.call.complain(refused, err)
 		switch refused.Kind {
 		case runtime.ErrBadChoice, runtime.ErrBadPayload: // said otherwise it is accepted
 		case runtime.ErrInternal, runtime.ErrOwnerUnreachable:
@@ -213,9 +213,9 @@ func (s *asking) leaves(ctx context.Context, err error) bool {
 
 // later says how a gate is answered that was left open.
 func (s *asking) later(g runtime.Gate) {
-	s.notice("left open; to answer it later:\n    %s", s.command("review"))
-	for _, line := range s.answers(g) {
-		s.notice("    %s", line)
+	s.call.notice("left open; to answer it later:\n    %s", s.call.command("review"))
+	for _, line := range s.call.answers(g) {
+		s.call.notice("    %s", line)
 	}
 }
 
@@ -225,7 +225,7 @@ func (s *asking) sendAnswer(ctx context.Context, g runtime.Gate, sig runtime.Sig
 	if about && sig.Choice == optionEdit {
 		text, err := sig.Reason, error(nil)
 		if text == "" {
-			if text, err = s.textFor(ctx, s.lines, g); err != nil {
+			if text, err = s.call.textFor(ctx, s.lines, g); err != nil {
 				return nil, false, err
 			}
 		}
@@ -236,7 +236,7 @@ func (s *asking) sendAnswer(ctx context.Context, g runtime.Gate, sig runtime.Sig
 	if err != nil {
 		return nil, false, err
 	}
-	sig.Run, sig.Env, sig.As, sig.Key = r.Run, s.values(r.Env), s.wanted.target, requestKey("")
+	sig.Run, sig.Env, sig.As, sig.Key = r.Run, s.call.values(r.Env), s.wanted.target, requestKey("")
 	receipt, err := s.session.Signal(ctx, sig)
 	return receipt, about && sig.Choice == optionAsk, err
 }

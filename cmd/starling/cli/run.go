@@ -22,7 +22,7 @@ import (
 
 // runVerb starts a script.
 type runVerb struct {
-	*call
+	call *call
 
 	inputs []string
 	labels []string
@@ -72,13 +72,13 @@ run where it is.`,
 // help is the page of the verb, below the inputs of a script that is named.
 func (v *runVerb) help(cmd *cobra.Command, args []string) {
 	at := slices.IndexFunc(args, func(a string) bool { return strings.HasSuffix(a, ".star") })
-	if at >= 0 && v.enter(cmd) == nil {
-		if bundle, err := v.readBundle(args[at]); err == nil {
+	if at >= 0 && v.call.enter(cmd) == nil {
+		if bundle, err := v.call.readBundle(args[at]); err == nil {
 			if about := aboutScript(bundle); about != "" {
-				v.print("%s\n", about)
+				v.call.print("%s\n", about)
 			}
-			if p, err := lang.Compile(bundle, v.env()); err == nil && p.Inputs != nil {
-				v.print("Inputs of %s, each given as -i NAME=TEXT or -i NAME:=JSON:\n%s", args[at], form.Inputs(p.Inputs))
+			if p, err := lang.Compile(bundle, v.call.env()); err == nil && p.Inputs != nil {
+				v.call.print("Inputs of %s, each given as -i NAME=TEXT or -i NAME:=JSON:\n%s", args[at], form.Inputs(p.Inputs))
 			}
 		}
 	}
@@ -108,12 +108,12 @@ func aboutScript(b *lang.Bundle) string {
 
 // ask asks a person at a terminal for the inputs that are missing.
 func (v *runVerb) ask(p *lang.Program) error {
-	if p.Inputs == nil || v.json || v.detach || v.stdin != os.Stdin || !isTerminal(os.Stdin) || !v.draws() {
+	if p.Inputs == nil || v.call.json || v.detach || v.call.stdin != os.Stdin || !isTerminal(os.Stdin) || !v.call.draws() {
 		return nil
 	}
 	// The terminal is taken only if there is something to ask.
-	lines := sync.OnceValues(func() (repl.Lines, func()) { return v.lines("") })
-	f := form.Form{Say: v.notice, Line: func(ctx context.Context, prompt string) (string, error) {
+	lines := sync.OnceValues(func() (repl.Lines, func()) { return v.call.lines("") })
+	f := form.Form{Say: v.call.notice, Line: func(ctx context.Context, prompt string) (string, error) {
 		from, _ := lines()
 		return from.Line(ctx, prompt)
 	}}
@@ -136,36 +136,36 @@ func (v *runVerb) runScript(ctx context.Context, script string) error {
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
-	if err := v.trusts(ctx, s, &request.Settings); err != nil {
+	defer v.call.leave(s)
+	if err := v.call.trusts(ctx, s, &request.Settings); err != nil {
 		return err
 	}
 	started, err := s.Start(ctx, request)
 	switch {
 	case err != nil:
 		return err
-	case v.detach && v.json:
-		return v.answerJSON(v.document(started))
+	case v.detach && v.call.json:
+		return v.call.answerJSON(v.call.document(started))
 	case v.detach:
-		v.print("%s", started.ID)
+		v.call.print("%s", started.ID)
 		return nil
 	}
-	if !v.draws() {
-		v.notice("run %s %s", started.ID, started.Script)
+	if !v.call.draws() {
+		v.call.notice("run %s %s", started.ID, started.Script)
 	}
-	return v.see(ctx, s, started, 0, v.until())
+	return v.call.see(ctx, s, started, 0, v.until())
 }
 
 // prepareRun makes the request and opens the store.
 func (v *runVerb) prepareRun(ctx context.Context, script string) (connect.Session, runtime.StartRequest, error) {
 	if runtime.NamesDefinition(script) {
-		return v.prepareDefined(ctx, script, v)
+		return v.call.prepareDefined(ctx, script, v)
 	}
-	request, err := v.startRequest(script, v)
+	request, err := v.call.startRequest(script, v)
 	if err != nil {
 		return nil, request, err
 	}
-	s, err := v.openRun(ctx, v, true)
+	s, err := v.call.openRun(ctx, v, true)
 	return s, request, err
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // scheduleVerb is a call of the verb schedule.
-type scheduleVerb struct{ *call }
+type scheduleVerb struct{ call *call }
 
 // scheduleCommand is the verb schedule.
 func scheduleCommand(c *call) *cobra.Command {
@@ -66,7 +66,7 @@ func (v *scheduleVerb) addCommand() *cobra.Command {
 	}
 	flags.Add(cmd.Flags())
 	cmd.Flags().StringArrayVarP(&inputs, "input", "i", nil, "an input: `name=text`, name:=JSON or name=@file")
-	v.jsonFlag(cmd)
+	v.call.jsonFlag(cmd)
 	return cmd
 }
 
@@ -76,13 +76,13 @@ func (v *scheduleVerb) prepare(ctx context.Context, s connect.Session, r *runtim
 	var err error
 	if r.Script = script; runtime.NamesDefinition(script) {
 		_, bundle, err = definition(ctx, s, script)
-	} else if bundle, err = v.readBundle(script); err == nil {
+	} else if bundle, err = v.call.readBundle(script); err == nil {
 		r.Script = r.Name
 	}
 	if err != nil {
-		return v.orFile(script, err)
+		return v.call.orFile(script, err)
 	}
-	program, err := v.compile(bundle, check.Project{})
+	program, err := v.call.compile(bundle, check.Project{})
 	if err == nil {
 		r.Inputs, err = scheduledInputs(program, inputs, r.TimeInput)
 	}
@@ -128,10 +128,10 @@ func (v *scheduleVerb) listCommand() *cobra.Command {
 		Short: "List the schedules",
 		Args:  operands(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return v.look(cmd.Context(), runtime.ScheduleQuery{}, func(list []runtime.Schedule) error { return timetable.List(v.stdout, v.paper(), list) })
+			return v.look(cmd.Context(), runtime.ScheduleQuery{}, func(list []runtime.Schedule) error { return timetable.List(v.call.stdout, v.call.paper(), list) })
 		},
 	}
-	v.jsonFlag(cmd)
+	v.call.jsonFlag(cmd)
 	return cmd
 }
 
@@ -142,11 +142,11 @@ func (v *scheduleVerb) showCommand() *cobra.Command {
 		Short: "Show a schedule and the times that come",
 		Args:  operands(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return v.look(cmd.Context(), runtime.ScheduleQuery{Name: args[0], Next: next}, func(list []runtime.Schedule) error { return timetable.Show(v.stdout, v.paper(), &list[0]) })
+			return v.look(cmd.Context(), runtime.ScheduleQuery{Name: args[0], Next: next}, func(list []runtime.Schedule) error { return timetable.Show(v.call.stdout, v.call.paper(), &list[0]) })
 		},
 	}
 	cmd.Flags().IntVar(&next, "next", 5, "the `N` next times, 100 at most")
-	v.jsonFlag(cmd)
+	v.call.jsonFlag(cmd)
 	return cmd
 }
 
@@ -169,8 +169,8 @@ func (v *scheduleVerb) changeCommand(verb, short string, action runtime.Schedule
 			}
 			return v.with(cmd.Context(), false, func(ctx context.Context, _ connect.Session, kept runtime.Schedules) error {
 				s, err := kept.Reschedule(ctx, c)
-				if err == nil && action == runtime.ScheduleRemove && !v.json {
-					v.print("removed %s", s.Name)
+				if err == nil && action == runtime.ScheduleRemove && !v.call.json {
+					v.call.print("removed %s", s.Name)
 					return nil
 				}
 				return v.shown(s, err)
@@ -184,27 +184,27 @@ func (v *scheduleVerb) changeCommand(verb, short string, action runtime.Schedule
 		cmd.Flags().StringVar(&from, "from", "", "the begin of the span: `WHEN`, 2026-11-21 or 2026-11-21T15:04:05Z")
 		cmd.Flags().StringVar(&to, "to", "", "its end: `WHEN`")
 	}
-	v.jsonFlag(cmd)
+	v.call.jsonFlag(cmd)
 	return cmd
 }
 
 // with opens the store for a command that changes schedules.
 func (v *scheduleVerb) with(ctx context.Context, create bool, do func(context.Context, connect.Session, runtime.Schedules) error) error {
-	s, kept, err := openFor[runtime.Schedules](ctx, v.call, v.staying(create))
+	s, kept, err := openFor[runtime.Schedules](ctx, v.call, v.call.staying(create))
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	return do(ctx, s, kept)
 }
 
 // look prints schedules. A store that is not there has none.
 func (v *scheduleVerb) look(ctx context.Context, q runtime.ScheduleQuery, print func([]runtime.Schedule) error) error {
-	s, err := v.door().OpenReader(ctx)
+	s, err := v.call.door().OpenReader(ctx)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	list := []runtime.Schedule{}
 	if connect.Missing(s) == nil || q.Name != "" {
 		kept, err := extension[runtime.Schedules](s)
@@ -216,10 +216,10 @@ func (v *scheduleVerb) look(ctx context.Context, q runtime.ScheduleQuery, print 
 		}
 	}
 	switch {
-	case v.json:
-		return v.answerJSON(schedulesDocument{runtime.Schema, list})
+	case v.call.json:
+		return v.call.answerJSON(schedulesDocument{runtime.Schema, list})
 	case len(list) == 0:
-		v.notice("nothing is scheduled")
+		v.call.notice("nothing is scheduled")
 		return nil
 	}
 	return print(list)
@@ -230,8 +230,8 @@ func (v *scheduleVerb) shown(s *runtime.Schedule, err error) error {
 	if err != nil {
 		return err
 	}
-	if v.json {
-		return v.answerJSON(schedulesDocument{runtime.Schema, []runtime.Schedule{*s}})
+	if v.call.json {
+		return v.call.answerJSON(schedulesDocument{runtime.Schema, []runtime.Schedule{*s}})
 	}
-	return timetable.List(v.stdout, v.paper(), []runtime.Schedule{*s})
+	return timetable.List(v.call.stdout, v.call.paper(), []runtime.Schedule{*s})
 }

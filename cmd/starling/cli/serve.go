@@ -13,7 +13,7 @@ import (
 )
 
 // serveVerb is a call of the verb serve.
-type serveVerb struct{ *call }
+type serveVerb struct{ call *call }
 
 // serveCommand is the verb serve: nothing but an owner that stays. Every other verb works without
 // it.
@@ -55,7 +55,7 @@ func (v *serveVerb) serve(ctx context.Context, idle string, f faces) error {
 			return err
 		}
 	}
-	l, err := f.listen(v.notice)
+	l, err := f.listen(v.call.notice)
 	if err != nil {
 		return err
 	}
@@ -80,20 +80,20 @@ func (v *serveVerb) serve(ctx context.Context, idle string, f faces) error {
 		if err := v.carryAll(ctx, e, l, f.scheme()); err != nil || l == nil {
 			return err
 		}
-		return v.expose(e, entrance.Own(), f)
+		return v.call.expose(e, entrance.Own(), f)
 	}
-	return v.door().Serve(ctx, s)
+	return v.call.door().Serve(ctx, s)
 }
 
 // report has the collector of the project told how the store stands, as long as ctx goes on. A
 // project that cannot be read keeps nobody from the store.
 func (v *serveVerb) report(ctx context.Context) {
-	settings, err := v.homeSettings(v.place.Home())
+	settings, err := v.call.homeSettings(v.call.place.Home())
 	switch {
 	case err != nil:
-		v.notice("warning: no collector is told how the store stands: %v", err)
-	case v.exporter != nil:
-		go v.exporter.Report(ctx, settings, &metrics.Reader{Desk: v.desk(v.exporter.Engine())}, v.notice)
+		v.call.notice("warning: no collector is told how the store stands: %v", err)
+	case v.call.exporter != nil:
+		go v.call.exporter.Report(ctx, settings, &metrics.Reader{Desk: v.call.desk(v.call.exporter.Engine())}, v.call.notice)
 	}
 }
 
@@ -101,11 +101,11 @@ func (v *serveVerb) report(ctx context.Context) {
 func (v *serveVerb) standBy(h postgres.Holder) {
 	switch {
 	case h.Name == "":
-		v.notice("standing by: who owns %s is not known yet", v.place.Name())
+		v.call.notice("standing by: who owns %s is not known yet", v.call.place.Name())
 	case h.Address == "":
-		v.notice("standing by: %s owns %s", h.Name, v.place.Name())
+		v.call.notice("standing by: %s owns %s", h.Name, v.call.place.Name())
 	default:
-		v.notice("standing by: %s owns %s, at %s", h.Name, v.place.Name(), h.Address)
+		v.call.notice("standing by: %s owns %s, at %s", h.Name, v.call.place.Name(), h.Address)
 	}
 }
 
@@ -120,22 +120,22 @@ type servingDocument struct {
 // carryAll makes a server drive all runs, with the variables of its own environment: it is the
 // client that carries them. It asks for no run by itself, for there may be very many.
 func (v *serveVerb) carryAll(ctx context.Context, s connect.Session, l net.Listener, scheme string) error {
-	err := v.carryUnserved(ctx, s)
+	err := v.call.carryUnserved(ctx, s)
 	if err != nil {
 		return err
 	}
-	runs, err := s.Resume(ctx, runtime.ResumeRequest{All: true, Schedules: true, Lookup: v.getenv})
+	runs, err := s.Resume(ctx, runtime.ResumeRequest{All: true, Schedules: true, Lookup: v.call.getenv})
 	if err != nil {
 		return err
 	}
-	v.notice("serving %s; carrying %d unfinished runs", v.place.Name(), len(runs))
+	v.call.notice("serving %s; carrying %d unfinished runs", v.call.place.Name(), len(runs))
 	at := ""
 	if l != nil {
 		at = scheme + "://" + l.Addr().String()
-		v.notice("answering at %s", at)
+		v.call.notice("answering at %s", at)
 	}
-	if v.json {
-		return v.answerJSON(servingDocument{runtime.Schema, v.place.Name(), len(runs), at})
+	if v.call.json {
+		return v.call.answerJSON(servingDocument{runtime.Schema, v.call.place.Name(), len(runs), at})
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // showVerb is a call of the verb show.
-type showVerb struct{ *call }
+type showVerb struct{ call *call }
 
 // showCommand is the verb show.
 func showCommand(c *call) *cobra.Command {
@@ -56,30 +56,30 @@ func (v *showVerb) show(ctx context.Context, address string, p stepPage) error {
 	if err := p.check(); err != nil {
 		return err
 	}
-	return v.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
+	return v.call.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
 		page, err := p.newest(ctx, s, r)
 		if err != nil {
 			return err
 		}
-		if v.json {
-			return v.answerJSON(shownDocument{v.document(r), page.Steps, page.Failed, page.Earlier, r.Details})
+		if v.call.json {
+			return v.call.answerJSON(shownDocument{v.call.document(r), page.Steps, page.Failed, page.Earlier, r.Details})
 		}
 		v.showHead(r)
 		if len(page.Steps)+len(page.Failed) > 0 {
-			v.print("")
+			v.call.print("")
 		}
-		if err := listing.Steps(v.stdout, page); err != nil {
+		if err := listing.Steps(v.call.stdout, page); err != nil {
 			return err
 		}
 		if page.Earlier {
-			v.print("  these are the newest steps, and what is open: %s", v.command("steps", r.ID))
+			v.call.print("  these are the newest steps, and what is open: %s", v.call.command("steps", r.ID))
 		}
 		for _, g := range r.Gates {
-			v.print("")
-			v.printGate(g)
+			v.call.print("")
+			v.call.printGate(g)
 		}
 		for _, a := range r.Awaits {
-			v.print("\nwaits for %s\n  %s", a, v.sending(r.ID, a))
+			v.call.print("\nwaits for %s\n  %s", a, v.call.sending(r.ID, a))
 		}
 		v.showDecisions(r.Decisions)
 		v.showEnd(r)
@@ -89,16 +89,16 @@ func (v *showVerb) show(ctx context.Context, address string, p stepPage) error {
 
 // watch shows what happens in a run until it has ended. Whoever only looks fails with no run.
 func (v *showVerb) watch(ctx context.Context, address string) error {
-	return v.withRun(ctx, v.staying(false), address, func(s connect.Session, r *runtime.Run) error {
-		show, end := v.watching(r)
+	return v.call.withRun(ctx, v.call.staying(false), address, func(s connect.Session, r *runtime.Run) error {
+		show, end := v.call.watching(r)
 		f := stay.Follower{Session: s, Run: r.ID, Show: show}
 		now, err := f.Stay(ctx, stay.Ended)
 		end()
 		switch {
 		case err != nil:
 			return err
-		case v.json:
-			return v.answerJSON(v.document(now))
+		case v.call.json:
+			return v.call.answerJSON(v.call.document(now))
 		}
 		v.showEnd(now)
 		return nil
@@ -107,41 +107,41 @@ func (v *showVerb) watch(ctx context.Context, address string) error {
 
 // showHead says what the run is and how it stands.
 func (v *showVerb) showHead(r *runtime.Run) {
-	d, p := r.Details, v.paper()
-	v.print("%s  %s  %s", r.ID, r.Status, r.Script)
-	v.print("  started  %s by %s", p.Time(d.StartedAt), d.StartedBy)
-	v.print("  updated  %s, record %d", p.Time(d.UpdatedAt), d.Seq)
+	d, p := r.Details, v.call.paper()
+	v.call.print("%s  %s  %s", r.ID, r.Status, r.Script)
+	v.call.print("  started  %s by %s", p.Time(d.StartedAt), d.StartedBy)
+	v.call.print("  updated  %s, record %d", p.Time(d.UpdatedAt), d.Seq)
 	if d.Horizon > 0 {
-		v.print("  journal  begins with record %d; what was before was trimmed", d.Horizon+1)
+		v.call.print("  journal  begins with record %d; what was before was trimmed", d.Horizon+1)
 	}
 	if len(d.Labels) > 0 {
-		v.print("  labels   %s", strings.ReplaceAll(d.Labels.String(), ",", ", "))
+		v.call.print("  labels   %s", strings.ReplaceAll(d.Labels.String(), ",", ", "))
 	}
 	if d.Parent != "" {
-		v.print("  parent   %s", d.Parent)
+		v.call.print("  parent   %s", d.Parent)
 	}
 	if l := d.Lineage; l != nil {
-		v.print("  lineage  %s of %s@%s", l.Kind, l.Run, l.Step)
+		v.call.print("  lineage  %s of %s@%s", l.Kind, l.Run, l.Step)
 		if l.Head != "" {
-			v.print("  drifted  to commit %s", l.Head)
+			v.call.print("  drifted  to commit %s", l.Head)
 		}
 	}
 	if of := d.Project; of != nil && (of.File != "" || of.From != runtime.ProjectOwn) {
-		v.print("  project  %s", projectWords(of))
+		v.call.print("  project  %s", projectWords(of))
 	}
 	if waits := r.WaitsFor(); waits != "" {
-		v.print("  waits    %s", waits)
+		v.call.print("  waits    %s", waits)
 	}
 	if d.NextDue != nil {
-		v.print("  due      %s", p.Time(*d.NextDue))
+		v.call.print("  due      %s", p.Time(*d.NextDue))
 	}
 	if r.Status == runtime.Running && !d.Carried {
-		v.print("  not carried: %s", v.command("resume", r.ID))
+		v.call.print("  not carried: %s", v.call.command("resume", r.ID))
 	}
 	if d.Program != "" {
-		v.print("  program  %s", d.Program[:min(len(d.Program), shownHash)])
+		v.call.print("  program  %s", d.Program[:min(len(d.Program), shownHash)])
 	}
-	v.print("  inputs   %s", indent(r.Inputs, "  "))
+	v.call.print("  inputs   %s", indent(r.Inputs, "  "))
 }
 
 // showDecisions says how the gates of a run were decided.
@@ -157,7 +157,7 @@ func (v *showVerb) showDecisions(list []runtime.Decided) {
 		if d.Reason != "" {
 			line += ": " + d.Reason
 		}
-		v.print("%s", line)
+		v.call.print("%s", line)
 	}
 }
 
@@ -168,11 +168,11 @@ const shownHash = 16
 func (v *showVerb) showEnd(r *runtime.Run) {
 	switch {
 	case r.Error != nil:
-		v.print("")
+		v.call.print("")
 		v.showError(r.Error)
 	case r.Status == runtime.Completed:
-		v.print("")
-		v.print("  output   %s", indent(r.Output, "  "))
+		v.call.print("")
+		v.call.print("  output   %s", indent(r.Output, "  "))
 	}
 }
 
@@ -180,10 +180,10 @@ func (v *showVerb) showEnd(r *runtime.Run) {
 // cannot be read.
 func (v *showVerb) showError(e *runtime.RunError) {
 	if len(e.Diagnostics) > 0 {
-		v.print("  error    %s", e.Kind)
-		v.print("%s", strings.TrimRight(e.Diagnostics.Render(), "\n"))
+		v.call.print("  error    %s", e.Kind)
+		v.call.print("%s", strings.TrimRight(e.Diagnostics.Render(), "\n"))
 		return
 	}
-	v.print("  %s: %s", e.Kind, e.Message)
-	v.print("%s", strings.TrimRight(cmp.Or(e.Backtrace, e.Where), "\n"))
+	v.call.print("  %s: %s", e.Kind, e.Message)
+	v.call.print("%s", strings.TrimRight(cmp.Or(e.Backtrace, e.Where), "\n"))
 }

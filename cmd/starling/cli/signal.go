@@ -16,7 +16,7 @@ import (
 
 // signalVerb answers a gate, or leaves a message for a run.
 type signalVerb struct {
-	*call
+	call *call
 
 	choice  string
 	reason  string
@@ -80,7 +80,7 @@ func (v *signalVerb) answerFlags(cmd *cobra.Command) {
 	f.BoolVar(&v.override, "override", false, "answer a gate that is for somebody else, in your own name; it is recorded as an override")
 	f.StringVar(&v.key, "key", "", "idempotency `KEY`: sending again with it gives the same receipt")
 	f.BoolVar(&v.noWait, "no-wait", false, "do not follow the run; the owner of the store stays while it is in motion")
-	v.jsonFlag(cmd)
+	v.call.jsonFlag(cmd)
 }
 
 // signal sends and follows. The address is resolved to a run first, for the variables that the run
@@ -90,24 +90,24 @@ func (v *signalVerb) signal(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	s, err := v.door().OpenOwner(ctx, false)
+	s, err := v.call.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	r, err := query.DeclaredBy(ctx, s, request.Run)
 	if err != nil {
 		return err
 	}
-	request.Run, request.Env = r.Run, v.values(r.Env)
+	request.Run, request.Env = r.Run, v.call.values(r.Env)
 	receipt, err := s.Signal(ctx, request)
 	if err != nil {
 		return err
 	}
-	if err := v.receipt(receipt); err != nil || v.noWait {
+	if err := v.call.receipt(receipt); err != nil || v.noWait {
 		return err
 	}
-	return v.afterSignal(ctx, s, receipt)
+	return v.call.afterSignal(ctx, s, receipt)
 }
 
 // signalRequest reads the operand and the flags.
@@ -123,7 +123,7 @@ func (v *signalVerb) signalRequest(address string) (runtime.Signal, error) {
 	if !found || sig.Run == "" {
 		return sig, usage("starling inbox lists the open gates", "got the address %q, want %s", address, addressWanted(v))
 	}
-	data, err := v.payload(v.data)
+	data, err := v.call.payload(v.data)
 	if err != nil {
 		return sig, err
 	}

@@ -108,12 +108,12 @@ func TestSite(t *testing.T) {
 	for name, l := range leaves {
 		checkLeaf(t, name, l, leaves, files)
 	}
-	for _, cmd := range v.whole().Commands() {
+	for _, cmd := range v.call.whole().Commands() {
 		if !cmd.Hidden && !files["commands/"+cmd.Name()+".html"] {
 			t.Errorf("starling %s has no page", cmd.Name())
 		}
 	}
-	for _, e := range doc.Of(v.environmentOf("x_test.star")) {
+	for _, e := range doc.Of(v.call.environmentOf("x_test.star")) {
 		owner, _, member := strings.Cut(e.Name, ".")
 		if l, ok := leaves["names/"+owner+".html"]; !ok || member && !slices.Contains(l.ids, e.Name) {
 			t.Errorf("%s has no page", e.Name)

@@ -12,7 +12,7 @@ import (
 )
 
 // stepsVerb is a call of the verb steps.
-type stepsVerb struct{ *call }
+type stepsVerb struct{ call *call }
 
 // stepsCommand is the verb steps.
 func stepsCommand(c *call) *cobra.Command {
@@ -46,15 +46,15 @@ type tracksDocument struct {
 }
 
 func (v *stepsVerb) tracks(ctx context.Context, address string) error {
-	return v.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
+	return v.call.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
 		tracks, err := query.Tracks(ctx, s, r.ID, r.Details.Horizon)
 		switch {
 		case err != nil:
 			return err
-		case v.json:
-			return v.answerJSON(tracksDocument{runtime.Schema, r.ID, tracks})
+		case v.call.json:
+			return v.call.answerJSON(tracksDocument{runtime.Schema, r.ID, tracks})
 		}
-		return listing.Tracks(v.stdout, tracks)
+		return listing.Tracks(v.call.stdout, tracks)
 	})
 }
 
@@ -71,19 +71,19 @@ func (v *stepsVerb) steps(ctx context.Context, address string, tree bool, p step
 	if err := p.check(); err != nil {
 		return err
 	}
-	return v.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
+	return v.call.lookAt(ctx, address, func(s connect.Session, r *runtime.Run) error {
 		page, err := p.behind(ctx, s, r)
 		switch {
 		case err != nil:
 			return err
-		case v.json:
-			return v.answerJSON(stepsDocument{runtime.Schema, r.ID, page.Steps, page.Failed, page.Next})
+		case v.call.json:
+			return v.call.answerJSON(stepsDocument{runtime.Schema, r.ID, page.Steps, page.Failed, page.Next})
 		}
-		defer v.moreSteps(page.Next)
+		defer v.call.moreSteps(page.Next)
 		if tree {
-			return listing.StepTree(v.stdout, r, page)
+			return listing.StepTree(v.call.stdout, r, page)
 		}
-		return listing.Steps(v.stdout, page)
+		return listing.Steps(v.call.stdout, page)
 	})
 }
 

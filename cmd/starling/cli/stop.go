@@ -9,7 +9,7 @@ import (
 )
 
 // stopVerb is a call of the verb stop.
-type stopVerb struct{ *call }
+type stopVerb struct{ call *call }
 
 // stopCommand is the verb stop.
 func stopCommand(c *call) *cobra.Command {
@@ -45,16 +45,16 @@ type stoppedDocument struct {
 // stop is good, and says so, when there is nobody to stop. It works on owners of other versions
 // too.
 func (v *stopVerb) stop(ctx context.Context) error {
-	pid, err := v.door().Stop(ctx)
+	pid, err := v.call.door().Stop(ctx)
 	switch {
 	case err != nil:
 		return err
-	case v.json:
-		return v.answerJSON(stoppedDocument{runtime.Schema, pid})
+	case v.call.json:
+		return v.call.answerJSON(stoppedDocument{runtime.Schema, pid})
 	case pid == 0:
-		v.notice("no process owns %s", v.place.Name())
+		v.call.notice("no process owns %s", v.call.place.Name())
 	default:
-		v.print("stopped process %d", pid)
+		v.call.print("stopped process %d", pid)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // storeVerb is a call of the verb store.
-type storeVerb struct{ *call }
+type storeVerb struct{ call *call }
 
 // storeCommand is the verb store, with a verb of its own for each thing that can be done.
 func storeCommand(c *call) *cobra.Command {
@@ -86,18 +86,18 @@ func (c *call) maintain(ctx context.Context, r runtime.MaintenanceRequest) (*run
 }
 
 func (v *storeVerb) printInfo(r *runtime.MaintenanceReport) error {
-	v.print("store    %s", r.Store)
-	v.print("id       %s", r.ID)
-	v.print("format   %d", r.Format)
-	v.print("owners   %d so far", r.Epoch)
+	v.call.print("store    %s", r.Store)
+	v.call.print("id       %s", r.ID)
+	v.call.print("format   %d", r.Format)
+	v.call.print("owners   %d so far", r.Epoch)
 	if r.Owner != 0 {
-		v.print("owner    process %d", r.Owner)
+		v.call.print("owner    process %d", r.Owner)
 	}
-	v.print("commits  %d", r.Sequence)
+	v.call.print("commits  %d", r.Sequence)
 	u := r.Usage
-	v.print("disk     %s (tables %s, logs %s, large values %s)", megabytes(u.Total()), megabytes(u.Tables), megabytes(u.Logs), megabytes(u.Values))
+	v.call.print("disk     %s (tables %s, logs %s, large values %s)", megabytes(u.Total()), megabytes(u.Tables), megabytes(u.Logs), megabytes(u.Values))
 	for _, status := range slices.Sorted(maps.Keys(r.Runs)) {
-		v.print("%-8s %d %s", "runs", r.Runs[status], status)
+		v.call.print("%-8s %d %s", "runs", r.Runs[status], status)
 	}
 	return nil
 }
@@ -110,12 +110,12 @@ func (v *storeVerb) printCheck(r *runtime.MaintenanceReport) error {
 		if p.Run != "" {
 			where = "run " + p.Run + ", " + where
 		}
-		v.print("%s: %s", where, p.Error)
+		v.call.print("%s: %s", where, p.Error)
 	}
 	if err := damageOf(r); err != nil {
 		return err
 	}
-	v.print("%d values, all as they were written", r.Checked)
+	v.call.print("%d values, all as they were written", r.Checked)
 	return nil
 }
 
@@ -129,14 +129,14 @@ func damageOf(r *runtime.MaintenanceReport) error {
 
 func (v *storeVerb) printGC(r *runtime.MaintenanceReport) error {
 	if r.Contents > 0 {
-		v.print("%d contents dropped that nothing names", r.Contents)
+		v.call.print("%d contents dropped that nothing names", r.Contents)
 	}
-	v.print("%d files given back; the store takes %s", r.Files, megabytes(r.Usage.Total()))
+	v.call.print("%d files given back; the store takes %s", r.Files, megabytes(r.Usage.Total()))
 	return nil
 }
 
 func (v *storeVerb) printBackup(r *runtime.MaintenanceReport) error {
-	v.print("%s: %d keys, %s", r.Backup, r.Keys, megabytes(r.Bytes))
+	v.call.print("%s: %d keys, %s", r.Backup, r.Keys, megabytes(r.Bytes))
 	return nil
 }
 
@@ -161,10 +161,10 @@ func restoreCommand(c *call) *cobra.Command {
 }
 
 func (v *storeVerb) restore(ctx context.Context, path string) error {
-	if v.place.Database != "" || v.place.Err != nil {
-		return cmp.Or(v.place.Err, error(usage("restore it with pg_restore, or restore into a folder with --store DIR and copy that", "store restore: %s is a database", v.place.Name())))
+	if v.call.place.Database != "" || v.call.place.Err != nil {
+		return cmp.Or(v.call.place.Err, error(usage("restore it with pg_restore, or restore into a folder with --store DIR and copy that", "store restore: %s is a database", v.call.place.Name())))
 	}
-	keys, err := badger.Restore(ctx, path, v.place.Store)
+	keys, err := badger.Restore(ctx, path, v.call.place.Store)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return usage("", "there is no backup %s", path)
@@ -172,9 +172,9 @@ func (v *storeVerb) restore(ctx context.Context, path string) error {
 		return usage("restore into another one with --store DIR", "%v", err)
 	case err != nil:
 		return err
-	case v.json:
-		return v.answerJSON(restoredDocument{runtime.Schema, v.place.Store, keys})
+	case v.call.json:
+		return v.call.answerJSON(restoredDocument{runtime.Schema, v.call.place.Store, keys})
 	}
-	v.print("%s: %d keys", v.place.Store, keys)
+	v.call.print("%s: %d keys", v.call.place.Store, keys)
 	return nil
 }

@@ -41,7 +41,7 @@ taken back, as long as nothing was committed to the new store.`,
 }
 
 func (v *storeVerb) copy(ctx context.Context, from, to string) error {
-	if v.serverFlag != "" {
+	if v.call.serverFlag != "" {
 		return usage("", "store copy works on this machine")
 	}
 	if err := cmp.Or(place.Scheme(from), place.Scheme(to)); err != nil {
@@ -55,23 +55,23 @@ func (v *storeVerb) copy(ctx context.Context, from, to string) error {
 		return refusal.WithHelp("%s", cmp.Or(refusal.Help, "end its owner with starling stop, or where it runs, and repeat this"))
 	case err != nil:
 		return err
-	case v.json:
-		return v.answerJSON(movedDocument{runtime.Schema, a.Name(), b.Name(), r})
+	case v.call.json:
+		return v.call.answerJSON(movedDocument{runtime.Schema, a.Name(), b.Name(), r})
 	case r.Already:
-		v.print("%s: %s was moved there before; nothing is left to do", b.Name(), a.Name())
+		v.call.print("%s: %s was moved there before; nothing is left to do", b.Name(), a.Name())
 		return nil
 	case r.Back:
-		v.print("%s: taken back; nothing was committed to %s", b.Name(), a.Name())
+		v.call.print("%s: taken back; nothing was committed to %s", b.Name(), a.Name())
 		return nil
 	}
-	v.print("%s: %d keys, %s, %d runs; %s was moved and opens no more", b.Name(), r.Keys, megabytes(r.Bytes), r.Runs, a.Name())
+	v.call.print("%s: %d keys, %s, %d runs; %s was moved and opens no more", b.Name(), r.Keys, megabytes(r.Bytes), r.Runs, a.Name())
 	return nil
 }
 
 // placeOf is where a store is or is to be.
 func (v *storeVerb) placeOf(name string) transfer.Place {
 	if postgres.IsAddress(name) {
-		return transfer.Database{Address: name, Warn: v.notice}
+		return transfer.Database{Address: name, Warn: v.call.notice}
 	}
 	path, err := filepath.Abs(name)
 	if err != nil {

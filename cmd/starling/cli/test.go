@@ -27,7 +27,7 @@ import (
 
 // testVerb runs tests.
 type testVerb struct {
-	*call
+	call *call
 
 	run     string
 	verbose bool
@@ -70,7 +70,7 @@ plays the tests that reach the change.`,
 			if err := v.checkMutate(cmd.Flags()); err != nil {
 				return err
 			}
-			v.heap.AllowMuch()
+			v.call.heap.AllowMuch()
 			if v.watch {
 				return v.testWatching(cmd, args)
 			}
@@ -106,7 +106,7 @@ func (v *testVerb) test(ctx context.Context, operands []string) (err error) {
 		return err
 	}
 	v.strays = strays(operands)
-	settings, err := v.settings(v.place.Project, "")
+	settings, err := v.call.settings(v.call.place.Project, "")
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (v *testVerb) test(ctx context.Context, operands []string) (err error) {
 	if v.mutate.On && green(files) {
 		return v.testMutate(ctx, files, settings)
 	}
-	return v.answerTest(files, v)
+	return v.call.answerTest(files, v)
 }
 
 // read reads the flags: which tests are meant, and what one of them may take.
@@ -135,11 +135,11 @@ func (v *testVerb) read() (err error) {
 	if v.bounds.Memory, err = parseSize("--memory", v.memory); err != nil {
 		return err
 	}
-	if ci, _ := v.getenv("CI"); v.update && ci != "" {
+	if ci, _ := v.call.getenv("CI"); v.update && ci != "" {
 		return usage("update them where you review what has changed, commit them, and have CI compare; CI= starling test --update writes them all the same",
 			"test: --update writes snapshots, and nothing is written where CI is set (CI=%s)", ci)
 	}
-	return v.pace.Check(v.getenv)
+	return v.pace.Check(v.call.getenv)
 }
 
 // testFile is what became of one file.
@@ -239,7 +239,7 @@ func (v *testVerb) counts() bool { return v.cover.wanted() || v.mutate.On }
 // readTests reads a file of tests with all that it needs, which reach is told of, and says which
 // folder names are relative to.
 func (v *testVerb) readTests(path string, reach *watch.Reach) (f *suite.File, folder string, err error) {
-	entry, root, err := v.rooted(path)
+	entry, root, err := v.call.rooted(path)
 	if err != nil {
 		return nil, "", err
 	}
@@ -248,7 +248,7 @@ func (v *testVerb) readTests(path string, reach *watch.Reach) (f *suite.File, fo
 	if reach != nil {
 		files = reach.Source(root.Name(), files)
 	}
-	f, err = suite.Read(entry, files, stdlib.Library, v.accept)
+	f, err = suite.Read(entry, files, stdlib.Library, v.call.accept)
 	return f, root.Name(), err
 }
 

@@ -13,7 +13,7 @@ import (
 
 // checkMutate refuses flags that mean nothing together, and gives the bounds their values.
 func (v *testVerb) checkMutate(flags *pflag.FlagSet) error {
-	if err := v.mutate.Check(flags, v.clock()); err != nil || !v.mutate.On {
+	if err := v.mutate.Check(flags, v.call.clock()); err != nil || !v.mutate.On {
 		return err
 	}
 	if v.cover.wanted() {
@@ -45,7 +45,7 @@ func (v *testVerb) testMutate(ctx context.Context, files []*testFile, settings *
 	played := make([]*mutant.Played, len(files))
 	for i, f := range files {
 		played[i] = &mutant.Played{Root: f.root, Suite: f.suite, Results: f.results,
-			Coverage: f.coverage, Environment: v.environmentOf(f.name), Snapshots: f.snapshots}
+			Coverage: f.coverage, Environment: v.call.environmentOf(f.name), Snapshots: f.snapshots}
 	}
 	targets, err := mutant.Targets(played, v.mutate.Of)
 	if wrong := verdict.Diagnostics(err); len(wrong) > 0 {
@@ -55,7 +55,7 @@ func (v *testVerb) testMutate(ctx context.Context, files []*testFile, settings *
 		return err
 	}
 	n := v.mutate.Draw(targets)
-	v.notice("%s", v.mutate.Plan(n, targets))
+	v.call.notice("%s", v.mutate.Plan(n, targets))
 	play := mutant.Play{Settings: *settings, Bounds: v.bounds}
 	play.TryAll(ctx, targets)
 	if ctx.Err() == nil {
@@ -65,7 +65,7 @@ func (v *testVerb) testMutate(ctx context.Context, files []*testFile, settings *
 	for _, t := range targets {
 		tried += t.KeepTried()
 	}
-	if v.notice("ended after %d of %d mutants", tried, n); !v.json && tried > 0 {
+	if v.call.notice("ended after %d of %d mutants", tried, n); !v.call.json && tried > 0 {
 		_ = v.reportMutants(targets) // why it ended says more than what it lacks
 	}
 	return context.Cause(ctx)
@@ -85,14 +85,14 @@ func (v *testVerb) reportMutants(targets []*mutant.Target) error {
 
 func (v *testVerb) answerMutants(d *mutant.Document) error {
 	if d.Error != nil {
-		v.code = d.Error.Kind.ExitCode()
+		v.call.code = d.Error.Kind.ExitCode()
 	}
-	if v.json {
-		return v.answerJSON(d)
+	if v.call.json {
+		return v.call.answerJSON(d)
 	}
-	d.Print(v.stdout, v.verbose)
+	d.Print(v.call.stdout, v.verbose)
 	if d.Error != nil {
-		v.notice("error: %s", d.Error.Message)
+		v.call.notice("error: %s", d.Error.Message)
 	}
 	return nil
 }

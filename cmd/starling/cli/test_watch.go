@@ -22,7 +22,7 @@ import (
 // it is an error.
 func (v *testVerb) openSnapshots(file *testFile) (err error) {
 	mode := snapshot.Add
-	if ci, _ := v.getenv("CI"); v.update {
+	if ci, _ := v.call.getenv("CI"); v.update {
 		mode = snapshot.Update
 	} else if ci != "" {
 		mode = snapshot.Compare
@@ -67,14 +67,14 @@ func (v *testVerb) testWatching(cmd *cobra.Command, operands []string) error {
 	switch {
 	case v.mutate.On || v.cover.wanted() || v.junit != "":
 		return usage("", "test: --watch goes without --mutate, --junit and coverage")
-	case v.json:
+	case v.call.json:
 		return usage("without --watch there is one document", "test: --watch and --json exclude each other")
 	}
 	if err := v.read(); err != nil {
 		return err
 	}
-	w := &watched{testVerb: v, again: make(chan struct{}), drawn: v.paper().Terminal()}
-	if ci, _ := v.getenv("CI"); ci != "" {
+	w := &watched{testVerb: v, again: make(chan struct{}), drawn: v.call.paper().Terminal()}
+	if ci, _ := v.call.getenv("CI"); ci != "" {
 		w.drawn = false
 	}
 	if w.drawn {
@@ -94,7 +94,7 @@ type watched struct {
 }
 
 func (w *watched) keys() {
-	for in := bufio.NewScanner(w.stdin); in.Scan(); {
+	for in := bufio.NewScanner(w.call.stdin); in.Scan(); {
 		w.again <- struct{}{}
 	}
 }
@@ -105,14 +105,14 @@ func (w *watched) play(ctx context.Context, plays []*watch.Play, changed []strin
 	for i, p := range plays {
 		files[i] = &testFile{path: p.Path, name: filepath.ToSlash(p.Path), reach: p.Reach}
 		p.Reach.Saw(absolutely(p.Path))
-		if w.place.Project != "" {
-			p.Reach.Saw(absolutely(w.place.Project))
+		if w.call.place.Project != "" {
+			p.Reach.Saw(absolutely(w.call.place.Project))
 		}
 	}
 	w.begin(changed)
-	settings, err := w.settings(w.place.Project, "")
+	settings, err := w.call.settings(w.call.place.Project, "")
 	if err != nil {
-		w.complain(verdict.Refusal(err), err)
+		w.call.complain(verdict.Refusal(err), err)
 		return nil
 	}
 	w.playAll(ctx, files, settings)
@@ -122,32 +122,32 @@ func (w *watched) play(ctx context.Context, plays []*watch.Play, changed []strin
 	for i, f := range files {
 		plays[i].Passed = f.fault == nil && len(f.wrong) == 0 && !slices.ContainsFunc(f.results, func(r *suite.Result) bool { return !r.Passed })
 	}
-	if err := w.answerTest(files, w.testVerb); err != nil {
-		w.complain(verdict.Refusal(err), err)
+	if err := w.call.answerTest(files, w.testVerb); err != nil {
+		w.call.complain(verdict.Refusal(err), err)
 	}
-	w.code = 0 // how it ends is how it is ended
+	w.call.code = 0 // how it ends is how it is ended
 	return nil
 }
 
 // begin tells why tests are played.
 func (w *watched) begin(changed []string) {
 	if w.drawn {
-		fmt.Fprint(w.stdout.Raw(), "\x1b[H\x1b[2J\x1b[3J")
+		fmt.Fprint(w.call.stdout.Raw(), "\x1b[H\x1b[2J\x1b[3J")
 	}
 	if len(changed) == 0 {
 		return
 	}
 	for i, path := range changed {
-		if short, err := filepath.Rel(w.place.Work, path); err == nil && !strings.HasPrefix(short, "..") {
+		if short, err := filepath.Rel(w.call.place.Work, path); err == nil && !strings.HasPrefix(short, "..") {
 			changed[i] = short
 		}
 	}
-	w.print("changed: %s", strings.Join(changed, ", "))
+	w.call.print("changed: %s", strings.Join(changed, ", "))
 }
 
 func (w *watched) rest(plays []*watch.Play, wrong error) {
 	if wrong != nil {
-		w.complain(verdict.Refusal(wrong), wrong)
+		w.call.complain(verdict.Refusal(wrong), wrong)
 	}
 	var failing []string
 	for _, p := range plays {
@@ -162,7 +162,7 @@ func (w *watched) rest(plays []*watch.Play, wrong error) {
 	if w.drawn {
 		text += "; enter plays all, ctrl-c leaves"
 	}
-	w.notice("%s", text)
+	w.call.notice("%s", text)
 }
 
 func (w *watched) wait(ctx context.Context, d time.Duration) (again bool, _ error) {

@@ -18,7 +18,7 @@ import (
 const tokenVariable = "STARLING_TOKEN"
 
 // tokenVerb is a call of the verb token.
-type tokenVerb struct{ *call }
+type tokenVerb struct{ call *call }
 
 // tokenCommand is the verb token.
 func tokenCommand(c *call) *cobra.Command {
@@ -74,12 +74,12 @@ func tokenAddCommand(c *call) *cobra.Command {
 // the way of the next of its name. A reader that has left must not end the process before that.
 func (v *tokenVerb) show(ctx context.Context, t runtime.Tokens, made *runtime.Token) (err error) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	if v.json {
-		err = v.answerJSON(tokensDocument{runtime.Schema, []runtime.Token{*made}})
+	if v.call.json {
+		err = v.call.answerJSON(tokensDocument{runtime.Schema, []runtime.Token{*made}})
 	} else {
-		v.print("%s", made.Secret)
+		v.call.print("%s", made.Secret)
 	}
-	lost := v.stdout.Lost()
+	lost := v.call.stdout.Lost()
 	if lost == nil {
 		return err
 	}
@@ -143,14 +143,14 @@ func tokenRemoveCommand(c *call) *cobra.Command {
 
 // withTokens opens the store for a command about its tokens.
 func (v *tokenVerb) withTokens(ctx context.Context, change bool, do func(context.Context, runtime.Tokens) error) error {
-	enter := v.door().OpenReader
+	enter := v.call.door().OpenReader
 	if change {
-		enter = v.staying(true)
+		enter = v.call.staying(true)
 	}
 	s, tokens, err := openFor[runtime.Tokens](ctx, v.call, enter)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	return do(ctx, tokens)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // toolsVerb is a call of the verb tools.
-type toolsVerb struct{ *call }
+type toolsVerb struct{ call *call }
 
 // toolsCommand is the verb tools.
 func toolsCommand(c *call) *cobra.Command {
@@ -80,7 +80,7 @@ type serverView struct {
 
 // toolServers reads the servers of the project.
 func (v *toolsVerb) toolServers() (*effect.Settings, *project.File, error) {
-	s, err := v.settings(v.place.Project, "")
+	s, err := v.call.settings(v.call.place.Project, "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -108,9 +108,9 @@ func (v *toolsVerb) listTools(ctx context.Context, args []string) error {
 		return err
 	}
 	if len(args) == 0 {
-		return v.printServers(v.viewServers(s, f))
+		return v.printServers(v.call.viewServers(s, f))
 	}
-	p, err := v.openTool(ctx, s, f, args[0])
+	p, err := v.call.openTool(ctx, s, f, args[0])
 	if err != nil {
 		return err
 	}
@@ -119,30 +119,30 @@ func (v *toolsVerb) listTools(ctx context.Context, args []string) error {
 	if fault != nil {
 		return toolRefusal(fault)
 	}
-	if v.json {
-		return v.answerJSON(toolsDocument{Schema: runtime.Schema, Server: args[0], Definitions: hash, Tools: tools})
+	if v.call.json {
+		return v.call.answerJSON(toolsDocument{Schema: runtime.Schema, Server: args[0], Definitions: hash, Tools: tools})
 	}
-	rows := table.New(v.paper(), "TOOL", "DOES")
+	rows := table.New(v.call.paper(), "TOOL", "DOES")
 	for _, t := range tools {
 		first, _, _ := strings.Cut(t.Description, "\n")
 		rows.Row(args[0]+"."+t.Name, first)
 	}
-	if err := rows.Write(v.stdout); err != nil || v.quiet {
+	if err := rows.Write(v.call.stdout); err != nil || v.call.quiet {
 		return err
 	}
-	v.print("definitions = %q", hash)
+	v.call.print("definitions = %q", hash)
 	return nil
 }
 
 func (c *toolsVerb) printServers(views []serverView) error {
-	if c.json {
-		return c.answerJSON(toolsDocument{Schema: runtime.Schema, Servers: views})
+	if c.call.json {
+		return c.call.answerJSON(toolsDocument{Schema: runtime.Schema, Servers: views})
 	}
-	rows := table.New(c.paper(), "SERVER", "IS", "STATE")
+	rows := table.New(c.call.paper(), "SERVER", "IS", "STATE")
 	for _, v := range views {
 		rows.Row(v.Name, v.Is, cmp.Or(v.Lacks, "ready"))
 	}
-	return rows.Write(c.stdout)
+	return rows.Write(c.call.stdout)
 }
 
 // openTool starts a server for an attempt that belongs to no run.
@@ -184,7 +184,7 @@ func (v *toolsVerb) callTool(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	p, err := v.openTool(ctx, s, f, server)
+	p, err := v.call.openTool(ctx, s, f, server)
 	if err != nil {
 		return err
 	}
@@ -198,14 +198,14 @@ func (v *toolsVerb) callTool(ctx context.Context, args []string) error {
 		return toolRefusal(fault)
 	}
 	if result.IsError {
-		v.code = 1
+		v.call.code = 1
 	}
-	if v.json {
-		return v.answerJSON(struct {
+	if v.call.json {
+		return v.call.answerJSON(struct {
 			Schema string              `json:"schema"`
 			Result *mcp.CallToolResult `json:"result"`
 		}{runtime.Schema, result})
 	}
-	v.print("%s", tool.Text(result))
+	v.call.print("%s", tool.Text(result))
 	return nil
 }

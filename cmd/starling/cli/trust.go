@@ -14,7 +14,7 @@ import (
 )
 
 // trustVerb is a call of the verb trust.
-type trustVerb struct{ *call }
+type trustVerb struct{ call *call }
 
 // trustCommand is the verb trust.
 func trustCommand(c *call) *cobra.Command {
@@ -49,33 +49,33 @@ changed, and that is trusted from then on.`,
 }
 
 func (v *trustVerb) trust(ctx context.Context, show bool) error {
-	settings, err := v.settings(v.place.Project, "")
+	settings, err := v.call.settings(v.call.place.Project, "")
 	if err != nil {
 		return err
 	}
-	s, kept, err := openFor[runtime.Trusts](ctx, v.call, v.staying(true))
+	s, kept, err := openFor[runtime.Trusts](ctx, v.call, v.call.staying(true))
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	t, err := kept.Trust(ctx, runtime.TrustRequest{Settings: *settings, Look: show})
 	switch {
 	case err != nil:
 		return err
-	case v.json:
-		return v.answerJSON(t)
+	case v.call.json:
+		return v.call.answerJSON(t)
 	case t.Changed() && show:
-		v.print("%s has changed since %s trusted it: %s", t.Folder, t.By, t.Summary())
+		v.call.print("%s has changed since %s trusted it: %s", t.Folder, t.By, t.Summary())
 		v.printLines(t.Diff)
 	case t.Changed():
-		v.print("trusted %s: %s", t.Folder, t.Summary())
+		v.call.print("trusted %s: %s", t.Folder, t.Summary())
 		v.printLines(t.Diff)
 	case !t.Known && show:
-		v.print("%s has not been trusted yet", t.Folder)
+		v.call.print("%s has not been trusted yet", t.Folder)
 	case !t.Known:
-		v.print("trusted %s", t.Folder)
+		v.call.print("trusted %s", t.Folder)
 	default:
-		v.print("%s is as %s trusted it", t.Folder, t.By)
+		v.call.print("%s is as %s trusted it", t.Folder, t.By)
 		if show {
 			v.printLines(t.Before)
 		}
@@ -85,7 +85,7 @@ func (v *trustVerb) trust(ctx context.Context, show bool) error {
 
 func (v *trustVerb) printLines(text string) {
 	if text != "" {
-		v.print("%s", text)
+		v.call.print("%s", text)
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 var errTimeout = errors.New("the time given by --timeout has passed")
 
 // waitVerb is a call of the verb wait.
-type waitVerb struct{ *call }
+type waitVerb struct{ call *call }
 
 // waitCommand is the verb wait.
 func waitCommand(c *call) *cobra.Command {
@@ -123,20 +123,20 @@ func parseSize(flag, text string) (int64, error) {
 
 // waitFor carries the run: waiting for something that nobody drives would be waiting for ever.
 func (v *waitVerb) waitFor(ctx context.Context, address string, enough stay.Until) error {
-	s, r, err := v.carry(ctx, address)
+	s, r, err := v.call.carry(ctx, address)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
-	v.notice("waiting for %s: %s", r.ID, r.Status)
-	show, end := v.watching(r)
-	f := stay.Follower{Session: s, Run: r.ID, After: v.watchedFrom(r), Show: show}
+	defer v.call.leave(s)
+	v.call.notice("waiting for %s: %s", r.ID, r.Status)
+	show, end := v.call.watching(r)
+	f := stay.Follower{Session: s, Run: r.ID, After: v.call.watchedFrom(r), Show: show}
 	now, err := f.Stay(ctx, enough)
 	end()
 	if errors.Is(err, errTimeout) {
 		return v.timedOut(orLast(now, r))
 	}
-	return v.report(orLast(now, r), s, err)
+	return v.call.report(orLast(now, r), s, err)
 }
 
 func orLast(now, before *runtime.Run) *runtime.Run {
@@ -148,10 +148,10 @@ func orLast(now, before *runtime.Run) *runtime.Run {
 
 // timedOut tells how the run stands when the command's own time is over.
 func (v *waitVerb) timedOut(r *runtime.Run) error {
-	v.code = exitTimeout
-	v.notice("the run is still %s", r.Status)
-	if v.json {
-		return v.answerJSON(v.document(r))
+	v.call.code = exitTimeout
+	v.call.notice("the run is still %s", r.Status)
+	if v.call.json {
+		return v.call.answerJSON(v.call.document(r))
 	}
 	return nil
 }

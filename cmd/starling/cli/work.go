@@ -15,7 +15,7 @@ import (
 
 // workVerb is what claim, heartbeat and submit are told.
 type workVerb struct {
-	*call
+	call *call
 
 	as        string
 	key       string
@@ -32,7 +32,7 @@ func (v *workVerb) workFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&v.as, "as", "", "act as `WHO`; both names are recorded")
 	f.StringVar(&v.key, "key", "", "idempotency `KEY`: sending again with it gives the same receipt")
-	v.jsonFlag(cmd)
+	v.call.jsonFlag(cmd)
 }
 
 // claimCommand is the verb claim.
@@ -112,28 +112,28 @@ func (v *workVerb) claim(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	s, err := v.door().OpenOwner(ctx, false)
+	s, err := v.call.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	receipt, err := s.Signal(ctx, runtime.Signal{Kind: runtime.SignalClaim, Key: requestKey(v.key), Run: run, Step: step, As: v.as, Lease: lease})
 	if err != nil {
 		return err
 	}
-	if v.json {
-		return v.answerJSON(receipt.Claim)
+	if v.call.json {
+		return v.call.answerJSON(receipt.Claim)
 	}
 	got := receipt.Claim
-	v.print("%s", got.Claim)
-	v.print("%s", indent(got.Request, ""))
-	v.notice("%s has it until %s", got.Agent, stamp(got.Until))
+	v.call.print("%s", got.Claim)
+	v.call.print("%s", indent(got.Request, ""))
+	v.call.notice("%s has it until %s", got.Agent, stamp(got.Until))
 	as := ""
 	if v.as != "" {
 		as = " --as " + v.as
 	}
-	v.notice("  %s%s", v.command("heartbeat", got.Claim), as)
-	v.notice("  %s --data @FILE%s", v.command("submit", got.Claim), as)
+	v.call.notice("  %s%s", v.call.command("heartbeat", got.Claim), as)
+	v.call.notice("  %s --data @FILE%s", v.call.command("submit", got.Claim), as)
 	return nil
 }
 
@@ -143,33 +143,33 @@ func (v *workVerb) work(ctx context.Context, kind runtime.SignalKind, handle str
 	if err != nil {
 		return err
 	}
-	s, err := v.door().OpenOwner(ctx, false)
+	s, err := v.call.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
+	defer v.call.leave(s)
 	if r, err := query.DeclaredBy(ctx, s, sig.Run); err == nil { // who may not see the run brings no variables
-		sig.Run, sig.Env = r.Run, v.values(r.Env)
+		sig.Run, sig.Env = r.Run, v.call.values(r.Env)
 	}
 	receipt, err := s.Signal(ctx, sig)
 	if err != nil {
 		return err
 	}
-	if v.json {
-		err = v.answerJSON(receipt)
+	if v.call.json {
+		err = v.call.answerJSON(receipt)
 	} else {
-		v.print("accepted %s", handle)
+		v.call.print("accepted %s", handle)
 		for _, m := range receipt.Claim.Messages {
-			v.notice("you are told: %s", m)
+			v.call.notice("you are told: %s", m)
 		}
 		if over := receipt.Claim.Over; over != "" {
-			v.notice("leave it: %s", over)
+			v.call.notice("leave it: %s", over)
 		}
 	}
 	if err != nil || kind == runtime.SignalHeartbeat || v.noWait {
 		return err
 	}
-	return v.afterSignal(ctx, s, receipt)
+	return v.call.afterSignal(ctx, s, receipt)
 }
 
 func (v *workVerb) workSignal(kind runtime.SignalKind, handle string) (sig runtime.Signal, err error) {
@@ -182,7 +182,7 @@ func (v *workVerb) workSignal(kind runtime.SignalKind, handle string) (sig runti
 		flag string
 		to   *json.RawMessage
 	}{{v.output, &report.Output}, {v.events, &report.Events}, {v.usage, &report.Usage}} {
-		if *f.to, err = v.payload(f.flag); err != nil {
+		if *f.to, err = v.call.payload(f.flag); err != nil {
 			return sig, err
 		}
 		if len(*f.to) > 0 && !json.Valid(*f.to) {

@@ -19,7 +19,7 @@ import (
 
 // workerVerb is a call of the verb work.
 type workerVerb struct {
-	*call
+	call *call
 
 	as    string
 	with  string
@@ -64,7 +64,7 @@ func (v *workerVerb) work(ctx context.Context) (err error) {
 	if lease < runtime.MinLease || lease > runtime.MaxLease {
 		return usage("", "got a lease of %s, want one from %s to %s", lease, runtime.MinLease, runtime.MaxLease)
 	}
-	settings, err := v.settings(v.place.Project, v.fake)
+	settings, err := v.call.settings(v.call.place.Project, v.fake)
 	if err != nil {
 		return err
 	}
@@ -77,14 +77,14 @@ func (v *workerVerb) work(ctx context.Context) (err error) {
 		return err
 	}
 	defer leave()
-	s, err := v.door().OpenOwner(ctx, false)
+	s, err := v.call.door().OpenOwner(ctx, false)
 	if err != nil {
 		return err
 	}
-	defer v.leave(s)
-	v.notice("%s works for %s, %d at once", with, v.as, v.limit)
+	defer v.call.leave(s)
+	v.call.notice("%s works for %s, %d at once", with, v.as, v.limit)
 	err = worker.Work(ctx, worker.Options{Engine: s, As: v.as, Own: own, Agent: with, Limit: v.limit, Lease: lease,
-		Start: runtime.StartRequest{Settings: *settings, Env: v.values(settings.Env)}, Key: func() string { return requestKey("") }, Log: v.notice})
+		Start: runtime.StartRequest{Settings: *settings, Env: v.call.values(settings.Env)}, Key: func() string { return requestKey("") }, Log: v.call.notice})
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -93,7 +93,7 @@ func (v *workerVerb) work(ctx context.Context) (err error) {
 
 // serves refuses an agent that could not do the work.
 func (v *workerVerb) serves(s *effect.Settings, name string) error {
-	a, _, candidates := v.viewAgent(s, name)
+	a, _, candidates := v.call.viewAgent(s, name)
 	if a.Fault != "" {
 		return runtime.Refuse(runtime.ErrUnknownName, "--with names another one of the starling.toml here", "%s", a.Fault)
 	}
@@ -104,7 +104,7 @@ func (v *workerVerb) serves(s *effect.Settings, name string) error {
 		}
 	}
 	for _, variable := range s.Env {
-		if _, set := v.getenv(variable); !set && !slices.Contains(s.Optional, variable) {
+		if _, set := v.call.getenv(variable); !set && !slices.Contains(s.Optional, variable) {
 			return usage("set it, or take it out of starling.toml", "the variable %s, which the project here declares, is not set", variable)
 		}
 	}
@@ -118,15 +118,15 @@ func (v *workerVerb) bench() (e runtime.Engine, leave func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	own, err := engine.Open(memory.New(), v.env(), engine.Options{Folder: folder, Log: v.notice, Clock: v.clock, Head: git.Head,
-		Env: v.getenv, Enlist: v.enlist, Doubt: v.doubt()})
+	own, err := engine.Open(memory.New(), v.call.env(), engine.Options{Folder: folder, Log: v.call.notice, Clock: v.call.clock, Head: git.Head,
+		Env: v.call.getenv, Enlist: v.call.enlist, Doubt: v.call.doubt()})
 	if err != nil {
 		os.RemoveAll(folder)
 		return nil, nil, err
 	}
 	return own, func() {
 		if err := errors.Join(own.Close(), os.RemoveAll(folder)); err != nil {
-			v.notice("warning: leaving the agents: %v", err)
+			v.call.notice("warning: leaving the agents: %v", err)
 		}
 	}, nil
 }
