@@ -46,6 +46,7 @@ func Inferred(files []*File, inferred *infer.Result, env *effect.Environment, pr
 		c.loadTime()
 		c.endless()
 		c.endlessCalls()
+		c.busy()
 		c.typed(inferred)
 		c.reached(inferred)
 		c.ignored()
@@ -132,6 +133,7 @@ func (c *checker) expressions() {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
 			c.call(n)
+			c.letters(n)
 		case *syntax.DotExpr:
 			c.attribute(n)
 		case *syntax.DictExpr:
