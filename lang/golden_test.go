@@ -74,7 +74,7 @@ func TestCheckGolden(t *testing.T) {
 const runCases = "run.star"
 
 // wholeCases are the files whose cases have the whole library.
-var wholeCases = []string{"bounds.star", "calls.star", "children.star", "newcomer.star", "newcomer_more.star", "orchestration.star", "schedules.star", "stranger.star", "stranger_correct.star", "turning.star", "types.star"}
+var wholeCases = []string{"bounds.star", "calls.star", "children.star", "newcomer.star", "newcomer_more.star", "orchestration.star", "schedules.star", "stranger.star", "stranger_correct.star", "turning.star", "types.star", "unset.star"}
 
 // goldenCase is one case of a file.
 type goldenCase struct {

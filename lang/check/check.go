@@ -38,7 +38,7 @@ func Inferred(files []*File, inferred *infer.Result, env *effect.Environment, pr
 		c.unused()
 		c.early()
 		c.lost()
-		c.unset()
+		c.unset(inferred)
 		c.unfilled()
 		c.misspelt()
 		c.expressions()

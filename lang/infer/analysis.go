@@ -94,6 +94,7 @@ type analysis struct {
 
 	asks     map[string]bool         // names that the program asks about; nil until somebody wants to know
 	settings map[*unit][]way.Setting // where memory is set; nil until somebody asks
+	rests    map[*syntax.IfStmt]Rest // what the ifs without an else leave over
 	passings []passing               // what functions are given, call by call
 	probes   int                     // how many calls were gone over for themselves
 	depth    int                     // how many of them are within each other
@@ -258,7 +259,7 @@ func (a *analysis) start(saying bool) {
 		a.writes, a.tested, a.chosen = map[*syntax.Ident][]syntax.Node{}, map[string][]looked{}, map[*object][]looked{}
 		a.chosenBy, a.sought = map[string]bool{}, map[string]bool{}
 		a.given, a.inFile = map[*syntax.Ident]Type{}, map[*syntax.Ident]*unit{}
-		a.arms = map[syntax.Expr]Type{}
+		a.arms, a.rests = map[syntax.Expr]Type{}, map[*syntax.IfStmt]Rest{}
 		a.values, a.asKeys = map[*syntax.Ident]syntax.Expr{}, map[keysOf]*syntax.IndexExpr{}
 		for _, f := range a.fns {
 			f.sites, f.callers = nil, nil

@@ -261,3 +261,38 @@ func (a *analysis) narrowCall(e *syntax.CallExpr, yes, no *flow) {
 		a.restrict(e.Args[0], no, Type.falsy)
 	}
 }
+
+// Rest is what an if without an else leaves over.
+type Rest struct {
+	None  bool     // its conditions take all that there is
+	Texts []string // the texts of a contract or a gate that none of them takes
+	Of    syntax.Expr
+}
+
+// Rest is what is left over of an if; the zero Rest where that is not known.
+func (r *Result) Rest(s *syntax.IfStmt) Rest {
+	if r.a == nil {
+		return Rest{}
+	}
+	return r.a.rests[s]
+}
+
+// leftOver notes what an if without an else leaves over. no is what is known where its condition
+// does not hold.
+func (a *analysis) leftOver(s *syntax.IfStmt, no *flow) {
+	if len(s.False) > 0 || !a.saying || a.depth > 0 {
+		return
+	}
+	rest := Rest{None: no.dead}
+	if e, ok := way.Unparen(s.Cond).(*syntax.BinaryExpr); ok && !no.dead && (e.Op == syntax.EQL || e.Op == syntax.IN) {
+		t := a.quietly(e.X, no)
+		said := t.known()
+		for _, at := range t.atoms {
+			said = said && at.kind == text && at.exact && at.from == origin(0)
+		}
+		if said {
+			rest.Texts, rest.Of = exacts(t), e.X
+		}
+	}
+	a.rests[s] = rest
+}

@@ -47,6 +47,7 @@ func (a *analysis) statement(s syntax.Stmt, w *flow) *flow {
 		return a.leave(s, w)
 	case *syntax.IfStmt:
 		yes, no := a.conditionOf(s, s.Cond, way.Idle(s), w)
+		a.leftOver(s, no)
 		return merge(a.block(s.True, yes), a.block(s.False, no))
 	case *syntax.ForStmt:
 		return a.forLoop(s, w)
