@@ -199,6 +199,11 @@ func (c command) completed(ctx context.Context, spec process.Spec, r process.Res
 	if spec.Sandbox == nil {
 		c.warn(`there is no sandbox: [sh] says sandbox = "none"`)
 	}
+	return c.settled(ctx, spec, r, read)
+}
+
+// settled is the reply to a program that has ended, with what it wrote as artifacts.
+func (c command) settled(ctx context.Context, spec process.Spec, r process.Result, read reader) effect.Reply {
 	reply := c.judge(ctx, spec, r)
 	if reply.Err == nil {
 		reply = read(r)
@@ -208,6 +213,33 @@ func (c command) completed(ctx context.Context, spec process.Spec, r process.Res
 	}
 	maps.DeleteFunc(reply.Blobs, func(_ string, output []byte) bool { return len(output) == 0 })
 	return reply
+}
+
+// End is how a program ends that a test has said the end of.
+type End struct {
+	Code           int
+	Stdout, Stderr string
+	Fault          string // why it did not run to its end, "" if it did
+}
+
+// Ended is the reply to an attempt of sh.run, or of measure, whose program is not started: what it
+// would be if the program had ended so.
+func Ended(ctx context.Context, a *effect.Attempt, e End) effect.Reply {
+	c := command{attempt: a, args: effect.ViewOf(a.Args)}
+	if e.Fault != "" {
+		return c.failed(effect.KindUnavailable, "%s", e.Fault)
+	}
+	home, err := confine.MakeHome(a)
+	if err != nil {
+		return c.failed(effect.KindEffect, "%v", err)
+	}
+	defer os.RemoveAll(home)
+	c.home = home
+	spec, read := process.Spec{Argv: c.args.Texts("argv")}, reader(completedReply)
+	if c.args.Has("do") {
+		read = c.reporting(&spec)
+	}
+	return c.settled(ctx, spec, process.Result{ExitCode: e.Code, Stdout: []byte(e.Stdout), Stderr: []byte(e.Stderr), TimedOut: ctx.Err() != nil}, read)
 }
 
 func (c command) warn(message string) {

@@ -14,7 +14,7 @@ import (
 // any other effect, of kind "test", so that they are known by the time they return, and are not
 // said again when a crash has restored the test.
 func testNames() starlark.StringDict {
-	names := members(answerBuiltin(), playBuiltin(), respondBuiltin(), crashBuiltin(), defineBuiltin())
+	names := members(answerBuiltin(), playBuiltin(), respondBuiltin(), completeBuiltin(), crashBuiltin(), defineBuiltin())
 	names["assert"] = assertModule()
 	return names
 }
@@ -114,6 +114,23 @@ func respondRequest(c *effect.Call) (effect.Payload, error) {
 	var o effect.Object
 	return o.Text("url", c.Text("url", "")).Text("method", strings.ToUpper(c.Text("method", ""))).Int("status", int64(status)).Text("body", body).
 		Text("error", c.Text("error", "")).Text("delay", c.Text("delay", "")).Payload(), nil
+}
+
+func completeBuiltin() *effect.Builtin {
+	return testBuiltin("complete", "Let a program end as it is said here, for sh.run, measure.tests and measure.scan; it is not started, and the project need not allow it. Several ends of one command are given in the order of the calls, "+
+		"the last one again and again.", func(c *effect.Call) (effect.Payload, error) {
+		if err := checkProgram(c, "argv"); err != nil {
+			return nil, err
+		}
+		return arguments(c, "argv", "code", "text", "stderr", "error", "delay")
+	},
+		effect.Param{Name: "argv", Type: "list|tuple", Doc: "The program and its arguments, as the script has them; where the last is \"*\" any may follow those before it."},
+		effect.Param{Name: "code", Type: "int", Least: 0, Most: 255, Default: "0", KeywordOnly: true, Doc: "The exit code."},
+		effect.Param{Name: "text", Type: "string", Default: "\"\"", KeywordOnly: true, Doc: "What it writes to standard output: with measure the report."},
+		effect.Param{Name: "stderr", Type: "string", Default: "\"\"", KeywordOnly: true, Doc: "What it writes to standard error."},
+		effect.Param{Name: "error", Type: "string", Default: "None", KeywordOnly: true, Doc: "It does not run to its end, with this message: an error of kind unavailable."},
+		effect.Param{Name: "delay", Type: "duration", Default: "None", KeywordOnly: true, Doc: "How long it takes, by the clock of the test: longer than the timeout of the call is an error of kind timeout."},
+	)
 }
 
 func crashBuiltin() *effect.Builtin {

@@ -143,6 +143,11 @@ func (s *stage) leaks() error {
 			s.find(s.where[r.step], "", "nobody has asked for %s", r.url)
 		}
 	}
+	for _, e := range w.endings {
+		if !e.used {
+			s.find(s.where[e.step], "", "nothing has run %s", strings.Join(e.argv, " "))
+		}
+	}
 	for name, c := range w.casts {
 		if c.asked < len(c.replies) {
 			s.find(s.where[c.step], "", "%d of the %d replies of %q were not asked for", len(c.replies)-c.asked, len(c.replies), name)

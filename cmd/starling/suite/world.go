@@ -40,6 +40,7 @@ type world struct {
 	answers   []*answer
 	casts     map[string]*cast
 	responses []*response
+	endings   []*ending
 	crashes   []*crash
 	due       bool     // a step is under way at which the power is to fail
 	made      bool     // the folder is a git repository
@@ -101,8 +102,14 @@ func (w *world) environment() *effect.Environment {
 					return effect.Reply{Err: fault}
 				}
 			}
+			if e := w.ending(kind, effect.ViewOf(a.Args), true); e != nil {
+				return e.reply(ctx, a)
+			}
 			return h.Perform(ctx, a)
 		}}
+		if kind == "sh" || kind == "measure" {
+			wrapped.Resolve = w.notStarted(kind, h.Resolve)
+		}
 		if kind == "agent" || kind == "handoff" {
 			wrapped.Resolve = func(s *effect.Settings, r *effect.Request) *effect.Error {
 				if err := h.Resolve(s, r); err != nil {
@@ -177,6 +184,8 @@ func (w *world) perform(_ context.Context, a *effect.Attempt) effect.Reply {
 		w.answers = append(w.answers, newAnswer(s, with))
 	case "respond":
 		w.responses = append(w.responses, newResponse(s, with))
+	case "complete":
+		w.endings = append(w.endings, newEnding(s, with))
 	case "crash_at":
 		w.crashes = append(w.crashes, &crash{said: s, at: with.Text("step"), left: int(with.Int("times"))})
 	case "play":
