@@ -15,6 +15,7 @@ import (
 func (c *checker) busy() {
 	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
 		if loop, ok := n.(*syntax.ForStmt); ok && c.calls(loop.X, "forever") {
+			c.asksForEver(loop)
 			b := busy{c: c, asked: map[*syntax.Ident]*syntax.CallExpr{}}
 			if call := b.turns(loop.Body); call != nil {
 				c.at("busy_loop", call, diagnostic.Diagnostic{Severity: diagnostic.Warning,
@@ -182,4 +183,58 @@ func leaving(stmts []syntax.Stmt) bool {
 		return s.Token == syntax.BREAK
 	}
 	return false
+}
+
+// asksForEver warns of a loop without end that asks an agent and waits for nothing else.
+func (c *checker) asksForEver(loop *syntax.ForStmt) {
+	asks, waits, fails := false, false, false
+	for _, stmt := range loop.Body {
+		syntax.Walk(stmt, func(n syntax.Node) bool {
+			if call, ok := n.(*syntax.CallExpr); ok {
+				switch {
+				case asking(call):
+					asks = true
+				case way.Names(call.Fn, "fail"):
+					fails = true
+				default:
+					waits = waits || !c.harmless(call)
+				}
+			}
+			return true
+		})
+	}
+	if !asks || waits {
+		return
+	}
+	warn := func(at syntax.Node, message, hint string) {
+		c.at("endless_asking", at, diagnostic.Diagnostic{Severity: diagnostic.Warning, Message: message, Hint: hint})
+	}
+	ends, stuck := way.Rounds(loop)
+	if len(stuck) > 0 && !ends && !fails {
+		warn(stuck[0], "the loop never changes what this looks at: once it goes on, it never ends, and asks an agent each time",
+			"give the name its new value within the loop")
+		return
+	}
+	if c.entry && !way.Calls(c.file.Tree, "budget") && way.Judged(loop, asking) {
+		warn(loop.X, "only what agents answer ends this loop, and nothing bounds what they cost until then",
+			"write for n in range(10), or put a budget(…) around it")
+	}
+	if !fails && !ends {
+		warn(loop.X, "this asks an agent again and again, without an end and without a bound",
+			"break when it is done, write for _ in range(n), or put a budget(…) around it")
+	}
+}
+
+func asking(call *syntax.CallExpr) bool {
+	return way.Names(call.Fn, "agent") || way.Names(call.Fn, "handoff")
+}
+
+// harmless tells whether a call is of a builtin or a method that neither waits nor ends anything.
+func (c *checker) harmless(call *syntax.CallExpr) bool {
+	name, v := c.builtin(call.Fn)
+	if b, ok := v.(*effect.Builtin); ok {
+		return b.Class != effect.Waiting && !contains([]string{"fail", "attempt", "budget", "parallel"}, name)
+	}
+	dot, method := way.Unparen(call.Fn).(*syntax.DotExpr)
+	return v != nil || method && dot.Name.Name != "decision"
 }

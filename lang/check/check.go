@@ -31,8 +31,8 @@ func Inferred(files []*File, inferred *infer.Result, env *effect.Environment, pr
 		index[f] = indexNames(f.Tree)
 	}
 	broken := slices.ContainsFunc(files, func(f *File) bool { return f.Broken })
-	for _, f := range files {
-		c := &checker{file: f, env: env, project: project, names: index[f], index: index, late: map[*syntax.Ident]bool{}, sampled: map[syntax.Expr]bool{}, broken: broken}
+	for i, f := range files {
+		c := &checker{file: f, entry: i == len(files)-1, env: env, project: project, names: index[f], index: index, late: map[*syntax.Ident]bool{}, sampled: map[syntax.Expr]bool{}, broken: broken}
 		c.loads()
 		c.flow()
 		c.unused()
@@ -59,6 +59,7 @@ func Inferred(files []*File, inferred *infer.Result, env *effect.Environment, pr
 // checker applies the rules to one file.
 type checker struct {
 	file    *File
+	entry   bool // it is the one that runs
 	env     *effect.Environment
 	project Project
 	names   *names

@@ -5,11 +5,10 @@ import (
 
 	"starling/lang/diagnostic"
 	"starling/lang/edit"
-	"starling/lang/effect"
 	"starling/lang/way"
 )
 
-// What is legal and hardly meant: answers that nobody reads, loops that ask for ever.
+// What is legal and hardly meant: answers that nobody reads, replies and inputs without a contract.
 
 // dropped: the value of a statement is not used.
 func (a *analysis) dropped(e syntax.Expr, t Type) {
@@ -46,69 +45,6 @@ func (a *analysis) nothingKept(s *syntax.AssignStmt, t Type, w *flow) {
 		}
 		a.warn("nothing_kept", s.RHS, d)
 	}
-}
-
-// supervised: a loop without end that asks an agent and waits for nothing else.
-func (a *analysis) supervised(s *syntax.ForStmt) {
-	asks, waits, fails := false, false, false
-	for _, stmt := range s.Body {
-		syntax.Walk(stmt, func(n syntax.Node) bool {
-			if call, ok := n.(*syntax.CallExpr); ok {
-				switch {
-				case asking(call):
-					asks = true
-				case way.Names(call.Fn, "fail"):
-					fails = true
-				default:
-					waits = waits || !a.harmless(call)
-				}
-			}
-			return true
-		})
-	}
-	ends, stuck := way.Rounds(s)
-	if asks && len(stuck) > 0 && !ends && !waits && !fails {
-		a.warn("endless_asking", stuck[0], diagnostic.Diagnostic{Message: "the loop never changes what this looks at: once it goes on, it never ends, and asks an agent each time",
-			Hint: "give the name its new value within the loop"})
-		return
-	}
-	if asks && !waits && a.file.entry && !way.Calls(a.file.Tree, "budget") && way.Judged(s, asking) {
-		a.warn("endless_asking", s.X, diagnostic.Diagnostic{Message: "only what agents answer ends this loop, and nothing bounds what they cost until then",
-			Hint: "write for n in range(10), or put a budget(…) around it"})
-	}
-	if asks && !waits && !fails && !ends {
-		a.warn("endless_asking", s.X, diagnostic.Diagnostic{Message: "this asks an agent again and again, without an end and without a bound",
-			Hint: "break when it is done, write for _ in range(n), or put a budget(…) around it"})
-	}
-}
-
-func asking(call *syntax.CallExpr) bool {
-	return way.Names(call.Fn, "agent") || way.Names(call.Fn, "handoff")
-}
-
-// harmless tells whether a call is of a builtin or a method that neither waits nor ends anything.
-func (a *analysis) harmless(call *syntax.CallExpr) bool {
-	path := ""
-	for fn := way.Unparen(call.Fn); ; {
-		switch e := fn.(type) {
-		case *syntax.DotExpr:
-			path, fn = "."+e.Name.Name+path, way.Unparen(e.X)
-			continue
-		case *syntax.Ident:
-			if way.Variable(e) != nil {
-				return path != "" && path != ".decision"
-			}
-			path = e.Name + path
-		default:
-			return path != "" && path != ".decision"
-		}
-		break
-	}
-	v, ok := a.world.Lookup(path)
-	if b, builtin := v.(*effect.Builtin); builtin {
-		return b.Class != effect.Waiting && path != "fail" && path != "attempt" && path != "budget" && path != "parallel"
-	}
-	return ok
 }
 
 // untypedReply: a field is read of a reply that no contract describes. What a program or a model

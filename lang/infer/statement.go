@@ -156,7 +156,7 @@ func (a *analysis) forLoop(s *syntax.ForStmt, w *flow) *flow {
 	t := a.expr(s.X, w)
 	elem := a.through(s.X, t)
 	forever := t.known() && len(t.atoms) == 1 && t.atoms[0].kind == endless
-	out := a.rounds(s, w, a.wentThrough(s, t), func(h *flow) (end, after *flow) {
+	return a.rounds(s, w, a.wentThrough(s, t), func(h *flow) (end, after *flow) {
 		round := h.clone()
 		a.assign(s.Vars, elem, round)
 		if t.known() && elem.empty() {
@@ -168,10 +168,6 @@ func (a *analysis) forLoop(s *syntax.ForStmt, w *flow) *flow {
 		}
 		return a.block(s.Body, round), after
 	})
-	if forever {
-		a.supervised(s)
-	}
-	return out
 }
 
 // barren tells whether going through a type gives nothing for certain: it is a display of nothing
