@@ -15,6 +15,7 @@ import (
 	"starling/lang/diagnostic"
 	"starling/lang/effect"
 	"starling/lang/vm"
+	"starling/stdlib"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what check says into testdata/check")
@@ -74,7 +75,7 @@ func TestCheckGolden(t *testing.T) {
 const runCases = "run.star"
 
 // wholeCases are the files whose cases have the whole library.
-var wholeCases = []string{"bounds.star", "calls.star", "children.star", "newcomer.star", "newcomer_more.star", "orchestration.star", "schedules.star", "stranger.star", "stranger_correct.star", "turning.star", "types.star", "unset.star"}
+var wholeCases = []string{"bounds.star", "calls.star", "children.star", "newcomer.star", "newcomer_more.star", "orchestration.star", "pipelines.star", "schedules.star", "stranger.star", "stranger_correct.star", "turning.star", "types.star", "unset.star"}
 
 // goldenCase is one case of a file.
 type goldenCase struct {
@@ -121,7 +122,11 @@ func parseCase(chunk string) goldenCase {
 }
 
 func (c goldenCase) check() string {
-	b, err := lang.Read("main.star", c.files.read, standard.read)
+	std := standard.read
+	if c.whole {
+		std = library
+	}
+	b, err := lang.Read("main.star", c.files.read, std)
 	var list diagnostic.List
 	if !errors.As(err, &list) {
 		list = lang.Check(b, c.environment(), c.known)
@@ -138,6 +143,14 @@ func (c goldenCase) check() string {
 		out += headline + "\n" + rest
 	}
 	return out
+}
+
+// library is the embedded library, and what standard has beside it.
+func library(name string) ([]byte, error) {
+	if text, err := stdlib.Library(name); err == nil {
+		return text, nil
+	}
+	return standard.read(name)
 }
 
 // environment is one in which a case can be checked, or run.

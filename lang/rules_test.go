@@ -43,7 +43,7 @@ func kindsOf(example string) diagnostic.List {
 		fmt.Fprintf(&more, "    v%d = 1\n", i)
 	}
 	c.files["main.star"] = strings.ReplaceAll(c.files["main.star"], "    …\n", more.String())
-	b, err := lang.Read("main.star", c.files.read, standard.read)
+	b, err := lang.Read("main.star", c.files.read, library)
 	if err == nil {
 		_, err = lang.Compile(b, specEnvironment())
 	}

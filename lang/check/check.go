@@ -47,6 +47,7 @@ func Inferred(files []*File, inferred *infer.Result, env *effect.Environment, pr
 		c.endless()
 		c.endlessCalls()
 		c.busy()
+		c.pipelines()
 		c.typed(inferred)
 		c.reached(inferred)
 		c.ignored()

@@ -44,6 +44,7 @@ type Finding struct {
 	Looped     bool        // what cannot be done with the node is to go through it
 	within     *fn         // where it was found; nil at the top level
 	about      syntax.Node // what it is said of
+	apart      bool        // it is said where the value is made that is wrong, and found at about
 	fails      *Finding    // what it is said for, where that is elsewhere
 	missing    *object     // the None that it warns of
 }
@@ -66,7 +67,7 @@ type analysis struct {
 	heads    map[syntax.Node]*flow   // what is known where a loop begins a round
 	fns      map[syntax.Node]*fn
 	calls    []*fn // those that are called, in the order in which that was found
-	sources  map[*syntax.Literal]*contract.Contract
+	sources  map[syntax.Expr]*contract.Contract
 	shapes   map[*contract.Contract]*contract.Shape
 	notes    map[string]*doc.Notation
 	verdicts map[pairing]verdict
@@ -163,7 +164,7 @@ func Inspect(files []*File, env *effect.Environment) *Result {
 
 func inferred(files []*File, env *effect.Environment, seen map[syntax.Expr]Type, closed bool) *Result {
 	a := &analysis{closed: closed, visits: maxVisits, seen: seen, world: env, byFile: map[*File]*unit{}, objects: map[place]*object{}, cells: map[*syntax.Ident]*Type{},
-		heads: map[syntax.Node]*flow{}, fns: map[syntax.Node]*fn{}, sources: map[*syntax.Literal]*contract.Contract{},
+		heads: map[syntax.Node]*flow{}, fns: map[syntax.Node]*fn{}, sources: map[syntax.Expr]*contract.Contract{},
 		shapes: map[*contract.Contract]*contract.Shape{}, notes: map[string]*doc.Notation{}, verdicts: map[pairing]verdict{},
 		writes: map[*syntax.Ident][]syntax.Node{}, tested: map[string][]looked{}, chosenBy: map[string]bool{}, sought: map[string]bool{}, chosen: map[*object][]looked{}, aliased: map[*syntax.Ident]bool{},
 		given: map[*syntax.Ident]Type{}, inFile: map[*syntax.Ident]*unit{}}

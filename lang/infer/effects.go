@@ -267,11 +267,11 @@ func (a *analysis) defaulted(args bound, name, value string) bool {
 	return ok && (at.kind == none || at.exact && at.lit == value)
 }
 
-// contract("…") is the contract of a literal text.
+// contract("…") is the contract of a text that stands in the file.
 func (a *analysis) contract(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
 	o := a.object(shape, g.call, nil)
-	if l, ok := way.Unparen(args["text"].node).(*syntax.Literal); ok {
-		o.type_ = a.parsed(l)
+	if text := args["text"].node; text != nil {
+		o.type_ = a.parsed(text)
 	}
 	return made(o)
 }

@@ -652,24 +652,22 @@ func (a *analysis) declaredInputs() *contract.Contract {
 		id, ok := way.Unparen(assign.LHS).(*syntax.Ident)
 		call, isCall := way.Unparen(assign.RHS).(*syntax.CallExpr)
 		if ok && isCall && id.Name == "inputs" && len(call.Args) == 1 {
-			if l, ok := call.Args[0].(*syntax.Literal); ok {
-				u.inputs = a.parsed(l)
-			}
+			u.inputs = a.parsed(call.Args[0])
 		}
 	}
 	return u.inputs
 }
 
-// parsed is the contract of a literal text, nil if it is none.
-func (a *analysis) parsed(l *syntax.Literal) *contract.Contract {
-	if c, known := a.sources[l]; known {
+// parsed is the contract of a constant text, nil if it is none.
+func (a *analysis) parsed(e syntax.Expr) *contract.Contract {
+	if c, known := a.sources[e]; known {
 		return c
 	}
 	var c *contract.Contract
-	if text, ok := l.Value.(string); ok {
+	if text, ok := way.Constant(a.file.Tree, e); ok {
 		c, _ = contract.Parse(a.file.Name, text)
 	}
-	a.sources[l] = c
+	a.sources[e] = c
 	return c
 }
 

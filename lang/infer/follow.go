@@ -22,9 +22,27 @@ func (a *analysis) following(f Finding) bool {
 		return true
 	}
 	from, file := a.nothingFrom(f.Node)
+	if call := calledIn(f.Node); from == nil && call != nil {
+		from, file = call, a.byFile[f.File]
+	}
 	return from != nil && slices.ContainsFunc(a.found, func(g Finding) bool {
-		return g.Diagnostic.Severity == diagnostic.Error && file != nil && g.File == file.File && g.File == f.File && !way.Before(g.Start, way.Start(from)) && way.Before(g.Start, way.End(from))
+		return g.Diagnostic.Severity == diagnostic.Error && g.Start != f.Start && file != nil && g.File == file.File && g.File == f.File && !way.Before(g.Start, way.Start(from)) && way.Before(g.Start, way.End(from))
 	})
+}
+
+// calledIn is the call of which a node reads a part, nil for any other.
+func calledIn(n syntax.Node) *syntax.CallExpr {
+	var x syntax.Expr
+	switch n := n.(type) {
+	case *syntax.DotExpr:
+		x = n.X
+	case *syntax.IndexExpr:
+		x = n.X
+	default:
+		return nil
+	}
+	call, _ := way.Unparen(x).(*syntax.CallExpr)
+	return call
 }
 
 // nothingFrom is the expression that gives the variable that a node reads from its one value, where

@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"strings"
 
 	"go.starlark.net/resolve"
@@ -149,7 +150,11 @@ func (a *analysis) blame(p passing, failures []Finding) {
 		if len(params) == 0 {
 			continue
 		}
-		sure, likely := way.Inevitable(p.f.decl.Body, x.Start, params)
+		at := way.Start(x.about)
+		if e, ok := x.about.(*syntax.CondExpr); ok {
+			at = way.Start(e.Cond) // where either value fails, the condition is reached
+		}
+		sure, likely := way.Inevitable(p.f.decl.Body, at, params)
 		if !likely {
 			continue
 		}
@@ -173,8 +178,22 @@ func (a *analysis) blame(p passing, failures []Finding) {
 			file = p.f.file // its default
 		}
 		from, to := way.Span(n)
-		a.found = append(a.found, Finding{File: file.File, Start: from, End: to, Diagnostic: d, Node: p.args.call, within: in, about: n, fails: &x})
+		f := Finding{File: file.File, Start: from, End: to, Diagnostic: d, Node: p.args.call, within: in, about: n, fails: &x}
+		if x.apart {
+			f.File, f.Start, f.End, f.apart, f.fails, f.Diagnostic = x.File, x.Start, x.End, true, nil, x.Diagnostic
+			f.Diagnostic.Note, f.Diagnostic.Severity = cmp.Or(x.Diagnostic.Note, p.heldIn()+" on line "+itoa(int(at.Line))), d.Severity
+		}
+		a.found = append(a.found, f)
 	}
+}
+
+// heldIn says which function holds a value of a call against a contract.
+func (p *passing) heldIn() string {
+	where := strings.TrimPrefix(p.f.show(), "function ")
+	if p.f.file != p.file {
+		where += " of " + p.f.file.Name
+	}
+	return where + " holds it against its contract"
 }
 
 // givenTo is what a call gives some parameters, in words.
@@ -218,7 +237,10 @@ func (a *analysis) blamed(p passing, x Finding, params []*syntax.Ident) (diagnos
 	d.Note = where
 	name := strings.TrimPrefix(p.f.show(), "function ")
 	id := direct(x.about)
-	if id == nil || len(params) != 1 {
+	if e, ok := x.about.(*syntax.CondExpr); ok {
+		id = cmp.Or(direct(e.True), direct(e.False))
+	}
+	if id == nil || len(params) != 1 || way.Variable(id) != way.Variable(params[0]) {
 		d.Message = name + ": " + d.Message
 		return d, nil
 	}

@@ -60,7 +60,18 @@ func (a *analysis) finding(kind string, n, failing syntax.Node, d diagnostic.Dia
 	}
 	d.Kind = kind
 	start, end := way.Span(n)
-	return Finding{File: a.file.File, Start: start, End: end, Diagnostic: d, Node: failing, within: a.fn, about: n}, true
+	return Finding{File: a.holder(start), Start: start, End: end, Diagnostic: d, Node: failing, within: a.fn, about: n}, true
+}
+
+// holder is the file that a position stands in: what is wrong with a value may stand in another
+// file than where that is found.
+func (a *analysis) holder(at syntax.Position) *File {
+	for _, u := range a.units {
+		if start, _ := u.Tree.Span(); start.Filename() == at.Filename() {
+			return u.File
+		}
+	}
+	return a.file.File
 }
 
 // warn notes what is not certain.
@@ -867,22 +878,17 @@ func (a *analysis) meets(x argument, s *contract.Shape, message string) {
 	if within := holding(x.typ); within != "" && b.path == "" {
 		d.Hint = "write " + a.file.briefly(x.node) + within
 	}
-	switch {
-	case b.put != "":
-		a.unlessSought(b.put, n, d)
-		return
-	case b.perhaps:
-		a.warn("broken_contract", n, d)
-		return
+	if b.put != "" || b.perhaps {
+		d.Severity = diagnostic.Warning
 	}
-	a.report("broken_contract", n, nil, d)
-}
-
-// unlessSought: a key breaks a contract, unless some condition asks whether it is there.
-func (a *analysis) unlessSought(key string, n syntax.Node, d diagnostic.Diagnostic) {
-	d.Severity = diagnostic.Warning
-	if f, ok := a.finding("broken_contract", n, nil, d); ok {
-		a.pending = append(a.pending, optional{path: "[" + quote(key) + "]", fn: a.fn, absent: true, finding: f})
+	f, ok := a.finding("broken_contract", n, nil, d)
+	f.apart, f.about = !standsIn(n, x.node), x.node
+	switch {
+	case !ok:
+	case b.put != "": // unless some condition asks whether it is there
+		a.pending = append(a.pending, optional{path: "[" + quote(b.put) + "]", fn: a.fn, absent: true, finding: f})
+	default:
+		a.found = append(a.found, f)
 	}
 }
 
