@@ -23,7 +23,7 @@ import (
 var inferred = []string{"bad_operand", "bad_index", "missing_key", "unhashable", "not_iterable", "not_callable", "bad_unpack", "no_truth", "frozen",
 	"broken_contract", "cannot_leave", "never_equal", "maybe_none", "unread_choice", "unread_reply", "untyped_reply", "untyped_input", "endless_asking",
 	"nothing_kept", "unknown_attribute", "bad_type", "bad_duration", "bad_format", "too_many_arguments", "missing_argument", "unused_value",
-	"lost_change", "unassigned", "strip_letters", "busy_loop", "bad_pipeline"}
+	"lost_change", "unassigned", "strip_letters", "busy_loop", "bad_pipeline", "text_order"}
 
 // Nothing is said of the types of scripts that people use: the examples, the library, its tests,
 // the stories.

@@ -15,6 +15,9 @@ import (
 
 // comparison: x == y can never hold.
 func (a *analysis) comparison(e *syntax.BinaryExpr, x, y Type) {
+	if orders(e.Op) && (x.any || x.has(text)) && (y.any || y.has(text)) && !a.alphabetic(e, x) {
+		a.alphabetic(e, y)
+	}
 	if !x.known() || !y.known() {
 		return
 	}
@@ -59,6 +62,28 @@ func (a *analysis) comparison(e *syntax.BinaryExpr, x, y Type) {
 		}
 	}
 	a.never(e, e.X, x, y, "these are never equal")
+}
+
+// alphabetic: words that a contract lists are compared by their letters, and stand there in another
+// order. It tells whether that is said.
+func (a *analysis) alphabetic(at syntax.Node, t Type) bool {
+	words := exacts(t)
+	if !t.known() || len(words) < 2 || slices.IsSorted(words) || !a.saying {
+		return false
+	}
+	for _, at := range t.atoms {
+		if at.kind == text && at.from != said || len([]rune(at.lit)) == 1 {
+			return false
+		}
+	}
+	const most = 4
+	list := `"` + strings.Join(words[:min(most, len(words))], `", "`) + `"`
+	if len(words) > most {
+		list += ", …"
+	}
+	a.warn("text_order", at, diagnostic.Diagnostic{Message: "texts are compared by their letters, so that " + quote(slices.Min(words)) + " is the least of these: " + oneOf(words),
+		Hint: "compare places: levels = [" + list + "], and then levels.index(a) >= levels.index(b)"})
+	return true
 }
 
 // open is a type for a comparison with another: a setting of the script may be any text, number or

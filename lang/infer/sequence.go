@@ -284,6 +284,9 @@ func (a *analysis) comparable(who string, t Type, x argument, g *arguments) {
 	if !t.known() || x.node == nil || g.either || !a.saying {
 		return
 	}
+	if who != "sorted" {
+		a.alphabetic(x.node, t)
+	}
 	some := t.filter(func(at atom) bool { return at.kind != none })
 	for _, at := range some.atoms {
 		if v := a.operated(syntax.LT, at.kind, at.kind); v == nil || len(v) > 0 {

@@ -65,6 +65,9 @@ func (a *analysis) giveBack(s *syntax.ReturnStmt, w *flow) {
 	}
 	if s.Result != nil {
 		t = a.expr(s.Result, w)
+		if onlyKind(t, boolean) && !a.fn.isMain() {
+			a.look(s.Result, w) // whoever calls it asks
+		}
 		if id, ok := way.Unparen(s.Result).(*syntax.Ident); !ok || id.Name != "None" {
 			a.set(&a.fn.answers)
 		}
@@ -238,6 +241,9 @@ func (a *analysis) parameter(id syntax.Expr) int {
 func (a *analysis) assignment(s *syntax.AssignStmt, w *flow) {
 	if s.Op == syntax.EQ {
 		t := a.expr(s.RHS, w)
+		if onlyKind(t, boolean) {
+			a.look(s.RHS, w)
+		}
 		a.nothingKept(s, t, w)
 		a.alias(s.LHS, s.RHS)
 		if id, ok := way.Unparen(s.LHS).(*syntax.Ident); ok && a.saying && a.depth == 0 {
