@@ -261,16 +261,22 @@ func (w *world) horizon(run string) uint64 {
 func (w *world) until(run string, statuses ...runtime.Status) *runtime.Run {
 	w.t.Helper()
 	var got *runtime.Run
-	err := w.engine.Watch(w.ctx, runtime.WatchRequest{Run: run, Follow: true, After: w.horizon(run)}, func(runtime.Event) error {
-		r, err := w.engine.Get(w.ctx, run)
-		if err != nil {
-			return err
-		}
-		if got = r; slices.Contains(statuses, r.Status) {
-			return runtime.ErrStopWatch
-		}
-		return nil
-	})
+	watch := func() error {
+		return w.engine.Watch(w.ctx, runtime.WatchRequest{Run: run, Follow: true, After: w.horizon(run)}, func(runtime.Event) error {
+			r, err := w.engine.Get(w.ctx, run)
+			if err != nil {
+				return err
+			}
+			if got = r; slices.Contains(statuses, r.Status) {
+				return runtime.ErrStopWatch
+			}
+			return nil
+		})
+	}
+	err := watch()
+	for err != nil && runtime.AsRefusal(err).Kind == runtime.ErrTrimmed { // since the horizon was read
+		err = watch()
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ type Proxy struct {
 	Port int
 
 	to       string
+	listener net.Listener
 	toServer atomic.Bool // what clients send is swallowed
 	toClient atomic.Bool // what the server sends is swallowed
 	trouble  atomic.Pointer[func() Trouble]
@@ -42,8 +43,8 @@ func StartProxy(t testing.TB, to string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Port: l.Addr().(*net.TCPAddr).Port, to: to, conns: map[net.Conn]bool{}}
-	t.Cleanup(func() { l.Close(); p.Cut() })
+	p := &Proxy{Port: l.Addr().(*net.TCPAddr).Port, to: to, listener: l, conns: map[net.Conn]bool{}}
+	t.Cleanup(p.End)
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -72,6 +73,12 @@ func (p *Proxy) Cut() {
 	for c := range p.conns {
 		c.Close()
 	}
+}
+
+// End breaks every connection and takes no more.
+func (p *Proxy) End() {
+	p.listener.Close()
+	p.Cut()
 }
 
 // Trouble has one of so many pieces lost or unanswered, by chance; 0 ends that.
