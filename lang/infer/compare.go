@@ -208,30 +208,35 @@ func (a *analysis) membership(e *syntax.BinaryExpr, x, y Type) {
 	}
 	for _, at := range x.open(elems).atoms {
 		if mayEqual(at, elems.open(x)) {
-			a.misspelt(e.Y, exacts(x))
+			a.misspelt(e.Y, x)
 			return
 		}
 	}
 	a.never(e, e.X, x, elems, "this is never in there")
 }
 
-// misspelt: one of the texts that something is looked for among is none that it can be, but nearly
-// one. What is not like any may be one that a condition has ruled out before.
-func (a *analysis) misspelt(among syntax.Expr, words []string) {
-	var elements []syntax.Expr
-	switch among := way.Unparen(among).(type) {
-	case *syntax.ListExpr:
-		elements = among.List
-	case *syntax.TupleExpr:
-		elements = among.List
-	}
-	for _, e := range elements {
+// misspelt: one of the texts that something is looked for among is none that it can be. Of what a
+// condition has ruled some out, it may be one of those, unless it is nearly one that is left.
+func (a *analysis) misspelt(among syntax.Expr, x Type) {
+	words := exacts(x)
+	for _, e := range displayed(among) {
 		l, ok := way.Unparen(e).(*syntax.Literal)
 		if !ok || l.Token != syntax.STRING || contains(words, l.Value.(string)) {
 			continue
 		}
-		if hint := diagnostic.Meant(l.Value.(string), words); hint != "" {
+		hint := diagnostic.Meant(l.Value.(string), words)
+		if hint != "" || !x.cut && x.declared() {
 			a.warn("never_equal", l, diagnostic.Diagnostic{Message: "this is never equal", Got: l.Raw, Want: oneOf(words), Hint: hint, Fix: edit.Respelt(l, words)})
 		}
 	}
+}
+
+// declared tells whether a contract, a gate or a builtin says which texts there are.
+func (t Type) declared() bool {
+	for _, at := range t.atoms {
+		if at.exact && at.from != said {
+			return false
+		}
+	}
+	return exacts(t) != nil
 }

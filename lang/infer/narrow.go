@@ -76,6 +76,7 @@ func (a *analysis) restrict(e syntax.Expr, w *flow, to func(Type) Type) {
 	if t.empty() && !was.empty() {
 		w.dead = true
 	}
+	t.cut = true
 	if id, ok := way.Unparen(e).(*syntax.Ident); ok {
 		if i, ok := a.slot(id.Binding.(*resolve.Binding)); ok {
 			w.vars[i] = t

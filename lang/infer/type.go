@@ -58,6 +58,7 @@ const (
 type Type struct {
 	any   bool   // beside the atoms it may be anything
 	full  bool   // of what is kept: there were too many atoms, which are all lent
+	cut   bool   // a condition has ruled some out
 	atoms []atom // what is known is kept beside any, so that what is done to it is seen
 }
 
@@ -160,6 +161,12 @@ type union struct {
 }
 
 func (u *union) add(t Type) {
+	cut := u.all.cut || t.cut
+	u.grow(t)
+	u.all.cut = cut
+}
+
+func (u *union) grow(t Type) {
 	if u.all.empty() {
 		u.all, u.own = t, false
 		return
