@@ -339,6 +339,25 @@ func TestReplacedObjects(t *testing.T) {
 	}
 }
 
+// Attributes hide no change: neither those that come with it, nor those of the repository.
+func TestAttributesHideNothing(t *testing.T) {
+	for _, file := range []string{".gitattributes", ".git/info/attributes"} {
+		u := newUser(t)
+		r := u.open()
+		u.must(r.Checkpoint(t.Context(), "c"))
+		u.write("kept.txt", "changed in secret\n")
+		u.write(file, "* -diff\nkept.txt binary\n")
+		u.write("picture", "\x89PNG\x00\x01")
+		for _, since := range []string{"", "c"} {
+			patch, _, err := r.Diff(t.Context(), since)
+			u.must(err)
+			if !strings.Contains(patch, "+changed in secret") || !strings.Contains(patch, "GIT binary patch") {
+				t.Errorf("%s, since %q: got\n%s", file, since, patch)
+			}
+		}
+	}
+}
+
 // A split index is read, and not torn apart.
 func TestSplitIndex(t *testing.T) {
 	u := newUser(t)

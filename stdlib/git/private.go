@@ -189,7 +189,23 @@ func (p *private) make() error {
 			return err
 		}
 	}
-	return p.write("config", ours)
+	return cmp.Or(p.write("config", ours), p.makePlain())
+}
+
+// plain is a repository of the same objects, without a workspace and without attributes.
+func (p *private) plain() string { return filepath.Join(p.dir, "plain") }
+
+func (p *private) makePlain() error {
+	if err := os.Mkdir(p.plain(), 0o700); err != nil {
+		return err
+	}
+	for name, target := range map[string]string{"objects": filepath.Join(p.of.common, "objects"),
+		"refs": filepath.Join(p.of.common, "refs"), "config": filepath.Join(p.dir, "config")} {
+		if err := os.Symlink(target, filepath.Join(p.plain(), name)); err != nil {
+			return err
+		}
+	}
+	return p.write("plain/HEAD", "ref: refs/heads/none\n")
 }
 
 // escaped is a path as a pattern that matches it alone.
@@ -333,7 +349,7 @@ func (p *private) repositorys(ctx context.Context) ([]setting, error) {
 		return nil, nil
 	}
 	line := "cd " + quoted(p.dir) + " &&"
-	for _, v := range p.environment() {
+	for _, v := range p.environment(false) {
 		name, value, _ := strings.Cut(v, "=")
 		line += " " + name + "=" + quoted(value)
 	}
@@ -437,12 +453,15 @@ func (r *Repository) warn(format string, args ...any) {
 }
 
 // environment is what tells git where everything is, and keeps it from other configurations.
-func (p *private) environment() []string {
-	return []string{
-		"GIT_DIR=" + p.dir, "GIT_WORK_TREE=" + p.of.o.Workspace,
-		"GIT_INDEX_FILE=" + filepath.Join(p.of.dir, "index"),
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_NO_LAZY_FETCH=1",
-		"GIT_NO_REPLACE_OBJECTS=1",                  // refs/replace would have one commit stand for another
-		"HOME=" + p.dir, "XDG_CONFIG_HOME=" + p.dir, // a git that knows no GIT_CONFIG_GLOBAL
+func (p *private) environment(plain bool) []string {
+	of := []string{"GIT_DIR=" + p.dir, "GIT_WORK_TREE=" + p.of.o.Workspace,
+		"GIT_INDEX_FILE=" + filepath.Join(p.of.dir, "index")}
+	if plain {
+		of = []string{"GIT_DIR=" + p.plain()}
 	}
+	return append(of,
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_NO_LAZY_FETCH=1",
+		"GIT_NO_REPLACE_OBJECTS=1",              // refs/replace would have one commit stand for another
+		"HOME="+p.dir, "XDG_CONFIG_HOME="+p.dir, // a git that knows no GIT_CONFIG_GLOBAL
+	)
 }

@@ -136,7 +136,8 @@ type call struct {
 	args  []string
 	stdin []byte
 	env   []string
-	code  int // an exit code beside 0 that is an answer
+	code  int  // an exit code beside 0 that is an answer
+	plain bool // without a workspace, and whatever .gitattributes say
 }
 
 // git runs a command and returns its standard output.
@@ -153,12 +154,19 @@ func (r *Repository) run(ctx context.Context, c call) (string, error) {
 		return "", err
 	}
 	var line strings.Builder
-	line.WriteString("cd " + quoted(r.o.Workspace) + " &&")
-	for _, v := range slices.Concat(p.environment(), c.env) {
+	dir := r.o.Workspace
+	if c.plain {
+		dir = p.plain() // where git finds no .gitattributes
+	}
+	line.WriteString("cd " + quoted(dir) + " &&")
+	for _, v := range slices.Concat(p.environment(c.plain), c.env) {
 		name, value, _ := strings.Cut(v, "=")
 		line.WriteString(" " + name + "=" + quoted(value))
 	}
 	line.WriteString(" git")
+	if c.plain {
+		line.WriteString(" --bare -c core.attributesFile=/dev/null")
+	}
 	for _, setting := range c.set {
 		line.WriteString(" -c " + quoted(setting))
 	}

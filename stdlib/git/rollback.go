@@ -438,8 +438,9 @@ func (r *Repository) between(ctx context.Context, from, to string) (patch string
 	return patch, paths, err
 }
 
-// Patch is what leads from one tree to another, in all paths or in some.
+// Patch is what leads from one tree to another, in all paths or in some. Attributes say nothing in
+// it: whoever changes a file could have it shown as one that is no text.
 func (r *Repository) Patch(ctx context.Context, from, to string, paths ...string) (string, error) {
 	args := []string{"diff-tree", "-r", "-p", "--ignore-submodules=all", "--no-ext-diff", "--no-textconv", "--no-color", "--binary", "-M", from, to, "--"}
-	return r.run(ctx, call{args: append(args, paths...), env: []string{"GIT_LITERAL_PATHSPECS=1"}})
+	return r.run(ctx, call{args: append(args, paths...), env: []string{"GIT_LITERAL_PATHSPECS=1"}, plain: true})
 }
