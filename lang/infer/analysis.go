@@ -96,6 +96,7 @@ type analysis struct {
 	asks     map[string]bool         // names that the program asks about; nil until somebody wants to know
 	settings map[*unit][]way.Setting // where memory is set; nil until somebody asks
 	rests    map[*syntax.IfStmt]Rest // what the ifs without an else leave over
+	pushed   map[string]*object      // what the program puts into queues, "" those that are not known
 	passings []passing               // what functions are given, call by call
 	probes   int                     // how many calls were gone over for themselves
 	depth    int                     // how many of them are within each other

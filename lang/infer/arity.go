@@ -1,7 +1,7 @@
 package infer
 
 import (
-	"fmt"
+	"slices"
 	"strconv"
 
 	"go.starlark.net/syntax"
@@ -13,60 +13,6 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// takes is how many arguments by place a function must have, and how many it can.
-func (f *fn) takes() (least, most int) {
-	const any = 1 << 30
-	most = 0
-	for _, p := range f.decl.Params {
-		switch p := p.(type) {
-		case *syntax.UnaryExpr:
-			if p.Op == syntax.STAR && p.X != nil {
-				most = any
-			}
-			if p.Op == syntax.STAR {
-				return least, most // what follows is passed by name
-			}
-		case *syntax.Ident:
-			least, most = least+1, most+1
-		default:
-			most++
-		}
-	}
-	return least, most
-}
-
-// refused is why a function cannot be called with so many arguments by place and these by name:
-// the kind of mistake, "" where it can, and what it wants.
-func (f *fn) refused(n int, named []string) (kind, want string) {
-	least, most := f.takes()
-	if n > most {
-		return "too_many_arguments", fmt.Sprintf("at most %d", most)
-	}
-	given := map[string]bool{}
-	for _, name := range named {
-		given[name] = true
-	}
-	for _, p := range f.decl.Params {
-		id, required := p.(*syntax.Ident)
-		if star, ok := p.(*syntax.UnaryExpr); ok && star.Op == syntax.STARSTAR {
-			given = nil
-		}
-		if required {
-			if place, _ := f.argument(id); (place < 0 || place >= n) && !given[id.Name] {
-				return "missing_argument", fmt.Sprintf("at least %d", least)
-			}
-			delete(given, id.Name)
-		}
-		if b, ok := p.(*syntax.BinaryExpr); ok {
-			delete(given, b.X.(*syntax.Ident).Name)
-		}
-	}
-	if len(given) > 0 {
-		return "unknown_keyword", "a name of its parameters"
-	}
-	return "", ""
-}
-
 // suits says of a function that is called with so many arguments that it takes another number, and
 // tells whether it did. That is certain where the call is made for certain.
 func (a *analysis) suits(t Type, n int, named []string, at syntax.Expr, call *syntax.CallExpr, certain bool) bool {
@@ -74,7 +20,7 @@ func (a *analysis) suits(t Type, n int, named []string, at syntax.Expr, call *sy
 	if !ok || f.kind != function || at == nil || !a.saying {
 		return true
 	}
-	kind, want := f.obj.fn.refused(n, named)
+	kind, want := way.Refused(f.obj.fn.decl.Params, n, named)
 	if kind == "" {
 		return true
 	}
@@ -101,7 +47,12 @@ func (a *analysis) misfit(t Type, n int, at syntax.Expr, through argument, call 
 		least, _ := at.size()
 		some = some && least > 0
 	}
-	a.suits(t, n, nil, at, call, some)
+	if a.suits(t, n, nil, at, call, some) || n != 1 || direct(at) == nil || !onlyKind(elementsOf(through.typ), tuple) {
+		return
+	}
+	if last := len(a.found) - 1; last >= 0 && a.found[last].about == at {
+		a.found[last].Diagnostic.Hint += "; over gives one argument, which lambda x: " + a.file.briefly(at) + "(*x) takes apart"
+	}
 }
 
 // suitsCall is suits for a call that stands in the text. Of one that names a def the checks of the
@@ -126,7 +77,7 @@ func (a *analysis) suitsCall(f Type, g *arguments) {
 func (a *analysis) loaded(id *syntax.Ident) bool {
 	for _, s := range a.file.Tree.Stmts {
 		l, ok := s.(*syntax.LoadStmt)
-		if ok && contained(l.To, way.Variable(id)) {
+		if ok && slices.Contains(l.To, way.Variable(id)) {
 			return true
 		}
 	}

@@ -64,7 +64,7 @@ func (a *analysis) setOf(o *object, x argument, g *arguments) {
 	if onlyKind(elem, dict) {
 		d.Hint += `; {x["id"]: x for x in xs} keeps one dict for each id`
 	}
-	if len(displayed(x.node)) > 0 {
+	if len(way.Displayed(x.node)) > 0 {
 		a.report("unhashable", x.node, g.call, d)
 		return
 	}
@@ -342,10 +342,22 @@ func (a *analysis) admit(o *object, p *effect.Param, x argument, g *arguments) {
 		a.badArgument(o, p, x, g.call)
 		return
 	}
+	a.fraction(o, p, x)
 	a.reach(o, p, x)
 	a.duration(o, p, x, g.call)
 	a.oneOf(o, p, x, g.call)
 	a.perhapsNot(o, p, x)
+}
+
+// fraction: a number within bounds of a contract may have a fraction, which the parameter does not
+// take. What is computed of one is left alone.
+func (a *analysis) fraction(o *object, p *effect.Param, x argument) {
+	root, _ := way.Path(x.node)
+	if root == nil || len(x.typ.atoms) != 2 || !onlyNumbers(x.typ) || !x.typ.atoms[0].span.bound || x.typ.atoms[0].span != x.typ.atoms[1].span || admits(p, "float", atom{kind: float}) {
+		return
+	}
+	a.warn("bad_type", x.node, diagnostic.Diagnostic{Message: o.path + ": for parameter " + p.Name, Got: "a number, which may have a fraction", Want: p.Wanted(),
+		Note: a.origin(x.node, x.typ), Hint: "say int in the contract, or write int(" + a.file.briefly(x.node) + ")"})
 }
 
 // perhapsNot: an argument may be None, which the parameter does not take.
@@ -409,6 +421,8 @@ func specialOf(path string) special {
 		return (*analysis).extremum
 	case "parallel":
 		return (*analysis).parallel
+	case "queue.push":
+		return (*analysis).push
 	case "queue.take":
 		return (*analysis).take
 	case "re.findall":

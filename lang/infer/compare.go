@@ -157,6 +157,8 @@ func neverHint(x, y Type) string {
 			return "a bool is True or False, and a condition by itself: if x"
 		case ok && at.recordOf("Completed") && onlyNumbers(pair[1]):
 			return "compare .code, or ask .ok"
+		case ok && at.recordOf("Message") && !pair[1].has(none):
+			return "compare .payload: it is what was sent"
 		case ok && at.recordOf("Message") && pair[1].has(none):
 			return `it is never None: the end of the timeout raises; r = attempt(mailbox.take, …), and then r.ok`
 		}
@@ -219,7 +221,7 @@ func (a *analysis) membership(e *syntax.BinaryExpr, x, y Type) {
 // condition has ruled some out, it may be one of those, unless it is nearly one that is left.
 func (a *analysis) misspelt(among syntax.Expr, x Type) {
 	words := exacts(x)
-	for _, e := range displayed(among) {
+	for _, e := range way.Displayed(among) {
 		l, ok := way.Unparen(e).(*syntax.Literal)
 		if !ok || l.Token != syntax.STRING || contains(words, l.Value.(string)) {
 			continue

@@ -50,7 +50,11 @@ type Reached struct {
 // reach notes the texts that an argument may be, of which not all need do: of what is read by a key
 // that is computed it is not known which it is.
 func (a *analysis) reach(o *object, p *effect.Param, x argument) {
-	root, _ := way.Path(x.node)
+	of := x.node
+	if e, ok := way.Unparen(of).(*syntax.IndexExpr); ok {
+		of = e.X
+	}
+	root, _ := way.Path(of)
 	if a.muted() || root == nil || a.depth > 0 || p.Type != "duration" && !strings.HasPrefix(o.path, "schedule.") {
 		return
 	}

@@ -162,7 +162,7 @@ func (a *analysis) branchResult(g *arguments, branch Type, which string, plain b
 			out, fits = unknown, true
 		}
 	}
-	if !fits && branchesOf(g) == nil {
+	if !fits && g.branches() == nil {
 		a.notBranch(g, g.call, branch)
 	}
 	return a.delivered(g, out, which, plain)
@@ -173,7 +173,7 @@ func (a *analysis) eachBranch(g *arguments, w *flow) {
 	if !a.saying {
 		return
 	}
-	for _, e := range branchesOf(g) {
+	for _, e := range g.branches() {
 		t := a.quietly(e, w)
 		fits := !t.known()
 		for _, at := range t.atoms {
@@ -245,7 +245,7 @@ func (a *analysis) parallelOver(g *arguments, f, over argument, plain bool, w *f
 func (a *analysis) parallelUnknown(g *arguments, f Type, plain bool, w *flow) Type {
 	at, ok := f.only()
 	if ok = ok && at.kind == function; ok {
-		refused, _ := at.obj.fn.refused(2, nil)
+		refused, _ := way.Refused(at.obj.fn.decl.Params, 2, nil)
 		ok = refused != ""
 	}
 	if !ok {
@@ -336,17 +336,14 @@ func (a *analysis) agent(_ *effect.Builtin, g *arguments, args bound, w *flow) T
 // agentSays is the contract that the project has for the one agent that a type is, by its name or
 // as a role that leaves it open; nil for none.
 func (a *analysis) agentSays(who Type, what string) *contract.Shape {
-	at, ok := who.only()
-	if ok && at.recordOf("role") {
-		if at.obj.fields[what] != nil || at.obj.fields["name"] == nil {
-			return nil
-		}
-		at, ok = at.obj.fields["name"].typ.only()
-	}
-	if !ok || at.kind != text || !at.exact || a.file.Agent == nil {
+	if at, ok := who.only(); ok && at.recordOf("role") && at.obj.fields[what] != nil {
 		return nil
 	}
-	says := a.file.Agent(at.lit)
+	name := a.agentName(who)
+	if name == "" || a.file.Agent == nil {
+		return nil
+	}
+	says := a.file.Agent(name)
 	c := says.Output
 	if what == "input" {
 		c = says.Input
@@ -389,6 +386,8 @@ const noReply = `with on_error = "return" a reply that is not ok may have none`
 // asked is the Result of agent and handoff.
 func (a *analysis) asked(g *arguments, args bound, who, reply string, w *flow) Type {
 	o := a.recordAt(g.call, "Result", "")
+	o.name = a.agentName(args[who].typ)
+	a.excluded(o.name, args["not_by"])
 	output := unknown
 	said, s := a.agreed(g, args, reply, args[who].typ, "output")
 	if s != nil && !g.loose() {
@@ -413,6 +412,33 @@ func (a *analysis) asked(g *arguments, args bound, who, reply string, w *flow) T
 		a.entry(o, "status", joinAll(exactly(text, "ok"), exactly(text, "stopped"), exactly(text, "blocked")), true, nil)
 	}
 	return made(o)
+}
+
+// agentName is the name of the one agent that a type is, "" where that is not known.
+func (a *analysis) agentName(t Type) string {
+	at, ok := t.only()
+	if ok && at.recordOf("role") && at.obj.fields["name"] != nil {
+		at, ok = at.obj.fields["name"].typ.only()
+	}
+	if !ok || at.kind != text || !at.exact {
+		return ""
+	}
+	return at.lit
+}
+
+// excluded: an agent is asked who is among those that must not answer.
+func (a *analysis) excluded(name string, not argument) {
+	those := not.typ
+	if at, ok := those.only(); ok && at.kind == list {
+		those = joinAll(at.obj.parts()...)
+	}
+	for _, at := range those.atoms {
+		if at.kind == text && at.exact && at.lit == name || at.recordOf("Result") && at.obj.name == name && name != "" {
+			a.warn("bad_choice", not.node, diagnostic.Diagnostic{Message: "the agent " + quote(name) + " must not be the one who is asked, and is: this is never done",
+				Hint: "ask another agent, or leave not_by out"})
+			return
+		}
+	}
 }
 
 // ruling: what on_event gives says whether the agent goes on, and a truth value says nothing.
@@ -459,7 +485,7 @@ func (a *analysis) required(args bound, g *arguments) {
 		return
 	}
 	x, given := args["context"]
-	for _, e := range displayed(exprOf(want.obj.at)) {
+	for _, e := range way.Displayed(exprOf(want.obj.at)) {
 		l, ok := way.Unparen(e).(*syntax.Literal)
 		if !ok || l.Token != syntax.STRING {
 			return
@@ -492,10 +518,11 @@ func (a *analysis) gate(_ *effect.Builtin, g *arguments, args bound, _ *flow) Ty
 			choice = elems.turned(spelt, said).turned(tunable, said)
 		}
 	}
-	if options, given := args["options"]; !g.loose() && (!given || len(displayed(way.Unparen(options.node))) == 0 && onlyKind(options.typ, list) && a.barren(options.typ) && elementsOf(options.typ).empty()) {
+	if options, given := args["options"]; !g.loose() && (!given || len(way.Displayed(way.Unparen(options.node))) == 0 && onlyKind(options.typ, list) && a.barren(options.typ) && elementsOf(options.typ).empty()) {
 		choice = noneOf(a.optionalNone(g.call, nil, freeForm))
 	}
 	a.fallsBack(g, args, choice)
+	a.escalates(g, args["escalate"])
 	_, falls := args["fallback"]
 	d.raises = !falls && a.defaulted(args, "on_timeout", "fail") && !g.loose()
 	late := noneOf(a.optionalNone(g.call, nil, noAnswer))
@@ -544,6 +571,30 @@ func (a *analysis) fallsBack(g *arguments, args bound, choice Type) {
 		Hint: diagnostic.Meant(at.lit, options), Note: a.origin(args["options"].node, args["options"].typ)})
 }
 
+// escalates: what is given by a name is no list of pairs of a target and a duration.
+func (a *analysis) escalates(g *arguments, x argument) {
+	if x.node == nil || len(way.Displayed(x.node)) > 0 {
+		return
+	}
+	stages := elementsOf(x.typ)
+	for _, at := range stages.atoms {
+		parts := []Type(nil)
+		if at.kind == tuple || at.kind == list {
+			parts = at.obj.parts()
+		}
+		wait := Type{}
+		if len(parts) == 2 {
+			wait = parts[1]
+		}
+		at, one := wait.only()
+		if _, err := contract.ParseDuration(at.lit); len(parts) != 2 && !stages.any || one && at.kind == text && at.exact && err != nil {
+			a.warn("bad_type", x.node, diagnostic.Diagnostic{Message: "gate: for parameter escalate", Got: stages.brief(), Want: `pairs of a target and a duration, such as ("lead", "1h")`,
+				Note: a.origin(x.node, x.typ)})
+			return
+		}
+	}
+}
+
 // decided is what handle.decision() gives.
 func (a *analysis) decided(o *object, g *arguments) Type {
 	t := Type{any: o.recv.any}
@@ -560,7 +611,9 @@ func (a *analysis) decided(o *object, g *arguments) Type {
 // take is an item of a queue, None where it need not be waited for, or one item is wanted that may
 // be gone. The end of a timeout raises.
 func (a *analysis) take(_ *effect.Builtin, g *arguments, args bound, _ *flow) Type {
-	item := made(a.recordAt(g.call, "Item", ""))
+	o := a.recordAt(g.call, "Item", "")
+	a.entry(o, "value", a.taken(args["queue"].typ), true, nil)
+	item := made(o)
 	if a.defaulted(args, "wait", "True") && !g.loose() {
 		if _, one := args["id"]; one {
 			return join(item, noneType) // who names it knows that it is there

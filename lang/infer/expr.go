@@ -452,6 +452,7 @@ func (a *analysis) index(e *syntax.IndexExpr, x, y Type) Type {
 	a.neverFilled(e, x)
 	a.lacking(e, x, y)
 	a.absent(e, x, y)
+	a.notPushed(e, x, y)
 	if at, ok := x.only(); ok && y.has(none) && len(y.atoms) > 1 && at.kind == dict && !at.obj.lent && at.obj.keys().known() && !at.obj.keys().has(none) {
 		a.perhaps(e.Y, y, "[ ], and there is no key None")
 	}

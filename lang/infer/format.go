@@ -162,6 +162,9 @@ func (a *analysis) filled(o *object, g *arguments) {
 		name := strings.TrimSuffix(rest, " not found")
 		message = "format: the text has {" + name + "}, and nothing is given for it"
 		hint = cmp.Or(diagnostic.Meant(name, g.order), "add "+name+" = …")
+		if len(g.list) == 1 && onlyKind(g.list[0].typ, dict) {
+			hint = "the keys of a dict are passed as names: .format(**" + a.file.briefly(g.list[0].node) + ")"
+		}
 	}
 	a.report("bad_format", g.call, g.call, diagnostic.Diagnostic{Message: message, Hint: hint})
 }

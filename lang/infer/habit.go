@@ -59,7 +59,7 @@ func (a *analysis) untypedReply(e *syntax.IndexExpr, w *flow) {
 		return
 	}
 	a.later(e.X, "untyped_reply", diagnostic.Diagnostic{Message: "no contract says what this reply is: it may be text, and .output None",
-		Note: "the agent is asked on line " + itoa(int(way.Start(at.obj.at).Line)), Hint: `say what it is, output = contract("{…}"), or read .text`})
+		Note: "the agent is asked on " + a.line(way.Start(at.obj.at)), Hint: `say what it is, output = contract("{…}"), or read .text`})
 }
 
 // untypedInput: an input of main is used as a number, and nothing says that it is one: on the

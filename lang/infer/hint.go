@@ -66,6 +66,13 @@ func attributeHint(x Type, name string) string {
 	if also := foreign.Attribute(name); contains(at.attributes(), also) {
 		return "write ." + also
 	}
+	meant := contains([]string{"json", "text", "payload", "output", "value"}, name) || contains([]string{"text", "output"}, foreign.Attribute(name))
+	if meant && at.recordOf("Decision") {
+		return ".choice is the option that was chosen, .payload what was filled in"
+	}
+	if at.kind == record && held[at.obj.form.Name] != "" && meant {
+		return "write ." + held[at.obj.form.Name]
+	}
 	return ""
 }
 

@@ -258,7 +258,7 @@ func (a *analysis) lookedUp(call *syntax.CallExpr) bool {
 		a.asks = map[string]bool{}
 		for _, u := range a.units {
 			syntax.Walk(u.Tree, func(n syntax.Node) bool {
-				for _, e := range questions(n) {
+				for _, e := range way.Questions(n) {
 					syntax.Walk(e, func(n syntax.Node) bool {
 						if id, ok := n.(*syntax.Ident); ok {
 							a.asks[id.Name] = true
@@ -271,28 +271,4 @@ func (a *analysis) lookedUp(call *syntax.CallExpr) bool {
 		}
 	}
 	return a.asks[root.Name]
-}
-
-// questions are the parts of a node that decide which way is gone, or what is gone through.
-func questions(n syntax.Node) []syntax.Expr {
-	switch n := n.(type) {
-	case *syntax.IfStmt:
-		return []syntax.Expr{n.Cond}
-	case *syntax.CondExpr:
-		return []syntax.Expr{n.Cond}
-	case *syntax.IfClause:
-		return []syntax.Expr{n.Cond}
-	case *syntax.ForStmt:
-		return []syntax.Expr{n.X}
-	case *syntax.ForClause:
-		return []syntax.Expr{n.X}
-	case *syntax.BinaryExpr:
-		switch n.Op {
-		case syntax.IN, syntax.NOT_IN:
-			return []syntax.Expr{n.Y}
-		case syntax.AND, syntax.OR:
-			return []syntax.Expr{n.X}
-		}
-	}
-	return nil
 }

@@ -200,7 +200,7 @@ func (a *analysis) among(e *syntax.BinaryExpr, yes, no *flow) {
 	if !elems.any {
 		a.restrict(e.X, yes, func(t Type) Type { return t.filter(func(at atom) bool { return mayEqual(at, elems) }) })
 	}
-	all := displayed(e.Y)
+	all := way.Displayed(e.Y)
 	if all == nil {
 		return
 	}
@@ -217,7 +217,7 @@ func (a *analysis) among(e *syntax.BinaryExpr, yes, no *flow) {
 // amongTypes narrows by type(x) in ("a", "b").
 func (a *analysis) amongTypes(subject, of syntax.Expr, yes, no *flow) {
 	names := map[string]bool{}
-	for _, x := range displayed(of) {
+	for _, x := range way.Displayed(of) {
 		l, ok := way.Unparen(x).(*syntax.Literal)
 		if !ok || l.Token != syntax.STRING {
 			return
@@ -232,17 +232,6 @@ func (a *analysis) amongTypes(subject, of syntax.Expr, yes, no *flow) {
 	}
 	a.restrict(subject, yes, func(t Type) Type { return t.filter(func(at atom) bool { return vague(at) || names[at.typeName()] }) })
 	a.restrict(subject, no, func(t Type) Type { return t.filter(func(at atom) bool { return vague(at) || !names[at.typeName()] }) })
-}
-
-// displayed lists what stands in a list or tuple display.
-func displayed(e syntax.Expr) []syntax.Expr {
-	switch e := way.Unparen(e).(type) {
-	case *syntax.ListExpr:
-		return e.List
-	case *syntax.TupleExpr:
-		return e.List
-	}
-	return nil
 }
 
 // narrowCall looks at hasattr(x, "name") and bool(x).

@@ -2,6 +2,7 @@ package infer
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"go.starlark.net/resolve"
@@ -80,7 +81,7 @@ func (a *analysis) passedFrozen(f *Finding, list []passing) {
 			continue
 		}
 		for _, id := range p.f.mentioned(f.about) {
-			place, _ := p.f.argument(id)
+			place, _ := way.Parameter(p.f.decl.Params, id)
 			arg, given := p.args.argument(id.Name, place)
 			passed := direct(arg.node)
 			if id.Name != name || !given || passed == nil {
@@ -88,7 +89,7 @@ func (a *analysis) passedFrozen(f *Finding, list []passing) {
 			}
 			b, _ := passed.Binding.(*resolve.Binding)
 			if at, ok := arg.typ.only(); ok && at.obj != nil && at.obj.made && b != nil && b.Scope == resolve.Global {
-				f.Diagnostic.Note = passed.Name + " is passed on line " + itoa(int(way.Start(p.args.call).Line))
+				f.Diagnostic.Note = passed.Name + " is passed on " + lineIn(f.File, way.Start(p.args.call))
 				return
 			}
 		}
@@ -162,7 +163,7 @@ func (a *analysis) blame(p passing, failures []Finding) {
 		if i := a.said(x); i >= 0 {
 			if direct(x.about) == nil || a.found[i].File != x.File {
 				if f := &a.found[i]; f.Diagnostic.Note == "" && f.within == p.f && !contains([]string{"bad_format", "frozen"}, f.Diagnostic.Kind) {
-					f.Diagnostic.Note = strings.TrimPrefix(p.f.show(), "function ") + " is called on line " + itoa(int(way.Start(p.args.call).Line)) + a.givenTo(p, params)
+					f.Diagnostic.Note = strings.TrimPrefix(p.f.show(), "function ") + " is called on " + lineIn(f.File, way.Start(p.args.call)) + a.givenTo(p, params)
 				}
 				continue
 			}
@@ -181,7 +182,7 @@ func (a *analysis) blame(p passing, failures []Finding) {
 		f := Finding{File: file.File, Start: from, End: to, Diagnostic: d, Node: p.args.call, within: in, about: n, fails: &x}
 		if x.apart {
 			f.File, f.Start, f.End, f.apart, f.fails, f.Diagnostic = x.File, x.Start, x.End, true, nil, x.Diagnostic
-			f.Diagnostic.Note, f.Diagnostic.Severity = cmp.Or(x.Diagnostic.Note, p.heldIn()+" on line "+itoa(int(at.Line))), d.Severity
+			f.Diagnostic.Note, f.Diagnostic.Severity = cmp.Or(x.Diagnostic.Note, p.heldIn()+lineIn(x.File, at)), d.Severity
 		}
 		a.found = append(a.found, f)
 	}
@@ -189,11 +190,7 @@ func (a *analysis) blame(p passing, failures []Finding) {
 
 // heldIn says which function holds a value of a call against a contract.
 func (p *passing) heldIn() string {
-	where := strings.TrimPrefix(p.f.show(), "function ")
-	if p.f.file != p.file {
-		where += " of " + p.f.file.Name
-	}
-	return where + " holds it against its contract"
+	return strings.TrimPrefix(p.f.show(), "function ") + " holds it against its contract on "
 }
 
 // givenTo is what a call gives some parameters, in words.
@@ -230,11 +227,7 @@ func direct(n syntax.Node) *syntax.Ident {
 func (a *analysis) blamed(p passing, x Finding, params []*syntax.Ident) (diagnostic.Diagnostic, syntax.Node) {
 	d := x.Diagnostic
 	d.Fix = diagnostic.Edit{}
-	where := "it fails on line " + itoa(int(x.Start.Line))
-	if x.File != p.file.File {
-		where += " of " + x.File.Name
-	}
-	d.Note = where
+	d.Note = "it fails on " + lineIn(p.file.File, x.Start)
 	name := strings.TrimPrefix(p.f.show(), "function ")
 	id := direct(x.about)
 	if e, ok := x.about.(*syntax.CondExpr); ok {
@@ -244,7 +237,7 @@ func (a *analysis) blamed(p passing, x Finding, params []*syntax.Ident) (diagnos
 		d.Message = name + ": " + d.Message
 		return d, nil
 	}
-	place, e := p.f.argument(params[0])
+	place, e := way.Parameter(p.f.decl.Params, params[0])
 	arg, given := p.args.argument(params[0].Name, place)
 	if given {
 		e = arg.node
@@ -253,26 +246,13 @@ func (a *analysis) blamed(p passing, x Finding, params []*syntax.Ident) (diagnos
 	if x.Diagnostic.Kind == "not_callable" {
 		d.Message, d.Got, d.Want = name+": for parameter "+params[0].Name, p.given[a.parameter(params[0])].brief(), "a function"
 	}
-	if d.Want == "a function" && e != nil && calls(e) {
+	if d.Want == "a function" && e != nil && way.PartOfCall(e) {
 		d.Hint, d.Fix = "this calls it before "+name+" does: write lambda: "+p.file.briefly(e), edit.Deferring(e)
 	}
 	if e == nil {
 		return d, nil
 	}
 	return d, e
-}
-
-// calls tells whether an expression is what a call gives, or a part of that.
-func calls(e syntax.Expr) bool {
-	switch e := way.Unparen(e).(type) {
-	case *syntax.CallExpr:
-		return true
-	case *syntax.DotExpr:
-		return calls(e.X)
-	case *syntax.IndexExpr:
-		return calls(e.X)
-	}
-	return false
 }
 
 // reason is what a message says behind the last name of a parameter, or all of it.
@@ -287,32 +267,6 @@ func reason(d diagnostic.Diagnostic) string {
 	return ""
 }
 
-// argument is the place of a parameter among those that are passed by place, -1 for none, and its
-// default.
-func (f *fn) argument(id *syntax.Ident) (place int, byDefault syntax.Expr) {
-	named := false
-	n := 0
-	for _, p := range f.decl.Params {
-		var here *syntax.Ident
-		switch p := p.(type) {
-		case *syntax.Ident:
-			here = p
-		case *syntax.BinaryExpr:
-			here, byDefault = p.X.(*syntax.Ident), p.Y
-		case *syntax.UnaryExpr:
-			named = true
-			continue
-		}
-		if way.Variable(here) == way.Variable(id) && named {
-			return -1, byDefault
-		} else if way.Variable(here) == way.Variable(id) {
-			return n, byDefault
-		}
-		n, byDefault = n+1, nil
-	}
-	return -1, nil
-}
-
 // mentioned are the parameters that a node names and that are given no other value.
 func (f *fn) mentioned(n syntax.Node) []*syntax.Ident {
 	var list []*syntax.Ident
@@ -321,48 +275,14 @@ func (f *fn) mentioned(n syntax.Node) []*syntax.Ident {
 		if !ok {
 			return true
 		}
-		for i, l := range f.decl.Locals[:len(f.params)] {
-			if way.Variable(id) == l.First && !f.rebinds(i) && !contained(list, l.First) {
+		for _, l := range f.decl.Locals[:len(f.params)] {
+			if way.Variable(id) == l.First && !way.Gives(f.decl.Body, l.First) && !slices.Contains(list, l.First) {
 				list = append(list, l.First)
 			}
 		}
 		return true
 	})
 	return list
-}
-
-func contained(list []*syntax.Ident, id *syntax.Ident) bool {
-	for _, x := range list {
-		if x == id {
-			return true
-		}
-	}
-	return false
-}
-
-// rebinds tells whether a parameter is given another value somewhere in the function.
-func (f *fn) rebinds(i int) bool {
-	first, found := f.decl.Locals[i].First, false
-	given := func(lhs syntax.Expr) {
-		syntax.Walk(lhs, func(n syntax.Node) bool {
-			id, ok := n.(*syntax.Ident)
-			found = found || ok && way.Variable(id) == first
-			_, part := n.(*syntax.IndexExpr)
-			return !part
-		})
-	}
-	for _, s := range f.decl.Body {
-		syntax.Walk(s, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.AssignStmt:
-				given(n.LHS)
-			case *syntax.ForStmt:
-				given(n.Vars)
-			}
-			return !found
-		})
-	}
-	return found
 }
 
 // standsIn tells whether a node stands in a call.

@@ -83,7 +83,7 @@ func (a *analysis) warn(kind string, n syntax.Node, d diagnostic.Diagnostic) {
 // origin is where a value comes from, in words.
 func (a *analysis) origin(e syntax.Expr, t Type) string {
 	if at, ok := t.only(); ok && at.kind == none && at.obj != nil && at.obj.why == "falls" {
-		return at.obj.fn.show() + " ends without a return on line " + itoa(int(way.End(at.obj.at).Line))
+		return at.obj.fn.show() + " ends without a return on " + a.line(way.End(at.obj.at))
 	}
 	root, _ := way.Path(e)
 	if root == nil || !a.saying {
@@ -175,7 +175,7 @@ func (a *analysis) perhaps(e syntax.Expr, t Type, use string) {
 			if !at.obj.fn.answers {
 				continue
 			}
-			d.Note = at.obj.fn.show() + " may end without a return, on line " + itoa(int(way.End(at.obj.at).Line))
+			d.Note = at.obj.fn.show() + " may end without a return, on " + a.line(way.End(at.obj.at))
 			d.Hint = "give a value on every way through it"
 		}
 		a.laterOf(at.obj, e, "maybe_none", d)
@@ -358,7 +358,7 @@ func (a *analysis) truthOfDecision(e syntax.Expr, t Type) {
 	case t.has(boolean):
 		d := diagnostic.Diagnostic{Message: "this may be a Decision, which has no truth value", Note: a.origin(e, t), Hint: "give a bool in its place: d." + strings.TrimPrefix(choiceHint(some), "use .")}
 		if d.Note == "" {
-			d.Note = "the Decision comes from line " + itoa(int(way.Start(some.atoms[0].obj.at).Line))
+			d.Note = "the Decision comes from " + a.line(way.Start(some.atoms[0].obj.at))
 		}
 		a.warn("no_truth", e, d)
 	case len(some.atoms) == len(t.atoms):
@@ -538,7 +538,7 @@ func (a *analysis) cannotUnpack(lhs syntax.Expr, n int, t Type) {
 
 // nested is the left side for a pair of which the second value is a tuple: n, (k, v).
 func (a *analysis) nested(lhs syntax.Expr, at atom) string {
-	names := displayed(lhs)
+	names := way.Displayed(lhs)
 	if len(at.obj.items) != 2 || len(names) < 3 {
 		return ""
 	}
@@ -647,27 +647,6 @@ func (a *analysis) notBranch(g *arguments, n syntax.Node, branch Type) {
 		}
 	}
 	a.report("bad_type", n, g.call, d)
-}
-
-// branchesOf are the branches that stand in the text.
-func branchesOf(g *arguments) []syntax.Expr {
-	if len(g.list) == 0 || g.list[0].node == nil {
-		return nil
-	}
-	if d, ok := way.Unparen(g.list[0].node).(*syntax.DictExpr); ok {
-		var list []syntax.Expr
-		for _, e := range d.List {
-			list = append(list, e.(*syntax.DictEntry).Value)
-		}
-		return list
-	}
-	if c, ok := way.Unparen(g.list[0].node).(*syntax.Comprehension); ok {
-		if entry, ok := c.Body.(*syntax.DictEntry); ok {
-			return []syntax.Expr{entry.Value}
-		}
-		return []syntax.Expr{c.Body}
-	}
-	return displayed(g.list[0].node)
 }
 
 // badArgument: a builtin does not take an argument of the type.
@@ -906,7 +885,7 @@ func (a *analysis) wroteWord(word string, n syntax.Node) string {
 }
 
 // held is the field of a record with what it was made for.
-var held = map[string]string{"Result": "output", "Outcome": "value", "Decision": "payload", "Item": "value"}
+var held = map[string]string{"Result": "output", "Outcome": "value", "Decision": "payload", "Item": "value", "Message": "payload"}
 
 // holding is the way from a record to what it was made for, through one that it may hold; "" for
 // any other type.
@@ -1038,4 +1017,12 @@ func (a *analysis) part(c *contract.Contract, name string) *contract.Contract {
 type partOf struct {
 	c    *contract.Contract
 	name string
+}
+
+// branches are those of a parallel that stand in the text.
+func (g *arguments) branches() []syntax.Expr {
+	if len(g.list) == 0 || g.list[0].node == nil {
+		return nil
+	}
+	return way.Branches(g.list[0].node)
 }

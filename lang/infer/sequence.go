@@ -138,13 +138,13 @@ func (a *analysis) words(who, param string, x argument, g *arguments) {
 		return
 	}
 	at, ok := x.typ.only()
-	if !ok || at.obj == nil || len(at.obj.places) != len(displayed(x.node)) {
+	if !ok || at.obj == nil || len(at.obj.places) != len(way.Displayed(x.node)) {
 		return
 	}
 	if param == "argv" {
-		a.oneWord(who, displayed(x.node))
+		a.oneWord(who, way.Displayed(x.node))
 	}
-	for i, e := range displayed(x.node) {
+	for i, e := range way.Displayed(x.node) {
 		t := at.obj.places[i]
 		if !t.known() || t.has(text) || t.has(opaque) || t.has(module) || len(t.atoms) == 0 {
 			continue

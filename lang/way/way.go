@@ -184,3 +184,52 @@ func Unparen(e syntax.Expr) syntax.Expr {
 		e = p.X
 	}
 }
+
+// Questions are the parts of a node that decide which way is gone, or what is gone through.
+func Questions(n syntax.Node) []syntax.Expr {
+	switch n := n.(type) {
+	case *syntax.IfStmt:
+		return []syntax.Expr{n.Cond}
+	case *syntax.CondExpr:
+		return []syntax.Expr{n.Cond}
+	case *syntax.IfClause:
+		return []syntax.Expr{n.Cond}
+	case *syntax.ForStmt:
+		return []syntax.Expr{n.X}
+	case *syntax.ForClause:
+		return []syntax.Expr{n.X}
+	case *syntax.BinaryExpr:
+		switch n.Op {
+		case syntax.IN, syntax.NOT_IN:
+			return []syntax.Expr{n.Y}
+		case syntax.AND, syntax.OR:
+			return []syntax.Expr{n.X}
+		}
+	}
+	return nil
+}
+
+// Gives tells whether statements give a variable a value.
+func Gives(stmts []syntax.Stmt, v *syntax.Ident) bool {
+	found := false
+	given := func(lhs syntax.Expr) {
+		syntax.Walk(lhs, func(n syntax.Node) bool {
+			id, ok := n.(*syntax.Ident)
+			found = found || ok && Variable(id) == v
+			_, part := n.(*syntax.IndexExpr)
+			return !part
+		})
+	}
+	for _, s := range stmts {
+		syntax.Walk(s, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.AssignStmt:
+				given(n.LHS)
+			case *syntax.ForStmt:
+				given(n.Vars)
+			}
+			return !found
+		})
+	}
+	return found
+}
