@@ -98,6 +98,12 @@ func (c *checker) call(call *syntax.CallExpr) {
 		c.isolation(args, bound)
 	case "contract":
 		c.contract(bound)
+	case "schedule.set":
+		c.times(call, args, bound)
+	case "queue.ack", "queue.park", "queue.release":
+		c.partFor(bound["item"], "value", name+" takes the item itself", "queue.take")
+	case "json.decode":
+		c.partFor(orNone(at(args.positional, 0)), "json", "it is read already: json.decode reads a text, such as .text", "http.get", "http.post", "http.put")
 	}
 }
 
