@@ -76,13 +76,16 @@ func (c *connection) attended(ctx context.Context, began time.Time) error {
 	return nil
 }
 
-// left tells whether nobody takes work from a queue, and when somebody has asked for some last:
-// nobody does where none was asked for within the time that one poll takes, or where some waits and
-// nobody has come for it. A poll that is under way takes what comes at once, so of a queue in which
-// nothing waits an old poll says that somebody is there.
-func (c *connection) left(ctx context.Context, queue string, kind client.TaskQueueType) (left bool, asked time.Time, err error) {
+// left tells whether nobody takes work from a queue, and when somebody has shown last that he does:
+// nobody does where no worker says that it is there, and no work was asked for within the time that
+// one poll takes, or some waits and nobody has come for it. A poll that is under way takes what
+// comes at once, so of a queue in which nothing waits an old poll says that somebody is there.
+// Workers of older builds do not say that they are there.
+func (c *connection) left(ctx context.Context, queue string, kind client.TaskQueueType) (left bool, last time.Time, err error) {
 	patient, cancel := context.WithTimeout(ctx, workerPatience)
 	defer cancel()
+	said := make(chan time.Time, 1) // asked at the same time: a server may take its time for each
+	go func() { said <- c.seen(patient, queue, kind) }()
 	d, err := c.client.DescribeTaskQueueEnhanced(patient, client.DescribeTaskQueueEnhancedOptions{TaskQueue: queue,
 		TaskQueueTypes: []client.TaskQueueType{kind}, ReportPollers: true, ReportStats: true})
 	if late := (*serviceerror.DeadlineExceeded)(nil); errors.As(err, &late) || errors.Is(err, context.DeadlineExceeded) {
@@ -93,18 +96,16 @@ func (c *connection) left(ctx context.Context, queue string, kind client.TaskQue
 	}
 	waits := time.Duration(0)
 	for _, v := range d.VersionsInfo {
-		info := v.TypesInfo[kind]
-		for _, p := range info.Pollers {
-			if p.LastAccessTime.After(asked) {
-				asked = p.LastAccessTime
-			}
-		}
-		if info.Stats != nil && info.Stats.ApproximateBacklogCount > 0 {
-			waits = max(waits, info.Stats.ApproximateBacklogAge)
+		if stats := v.TypesInfo[kind].Stats; stats != nil && stats.ApproximateBacklogCount > 0 {
+			waits = max(waits, stats.ApproximateBacklogAge)
 		}
 	}
-	idle := time.Since(asked)
-	return idle > onePoll || waits > workerPace && idle > workerPace, asked, nil
+	last = lastAsked(d, kind, "")
+	idle, at := time.Since(last), <-said
+	if at.After(last) {
+		last = at
+	}
+	return time.Since(at) > presentFor && (idle > onePoll || waits > workerPace && idle > workerPace), last, nil
 }
 
 // errSilent is the error of a server that does not say who works for a queue.

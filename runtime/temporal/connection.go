@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,9 @@ type Options struct {
 	Client client.Client // of the server and the namespace; not closed by this package
 	Queue  string        // of the workers that carry runs, default "starling"
 	Env    *effect.Environment
+
+	// Namespace is that of Client, default "default". A worker says there that it is there.
+	Namespace string
 
 	// Caller is who calls an engine with a context that does not say it. The zero one is a
 	// stranger.
@@ -46,12 +50,13 @@ const DefaultQueue = "starling"
 // connection is what an engine and a worker have in common.
 type connection struct {
 	turner
-	client   client.Client
-	queue    string
-	caller   runtime.Caller
-	contents contentCache
-	settings settingsCache
-	pollers  pollers
+	client    client.Client
+	namespace string
+	queue     string
+	caller    runtime.Caller
+	contents  contentCache
+	settings  settingsCache
+	pollers   pollers
 }
 
 func connect(o Options) *connection {
@@ -64,7 +69,7 @@ func connect(o Options) *connection {
 	if o.Getenv == nil {
 		o.Getenv = func(string) (string, bool) { return "", false }
 	}
-	return &connection{client: o.Client, queue: o.Queue, caller: o.Caller, turner: turner{desk: engine.NewDesk(o.Env, o.Log), env: o.Env, getenv: o.Getenv,
+	return &connection{client: o.Client, namespace: cmp.Or(o.Namespace, client.DefaultNamespace), queue: o.Queue, caller: o.Caller, turner: turner{desk: engine.NewDesk(o.Env, o.Log), env: o.Env, getenv: o.Getenv,
 		quotas: &quotas{known: map[string]run.Breaker{}}, label: o.Label, log: o.Log, library: &library{Contents: o.Contents}}}
 }
 

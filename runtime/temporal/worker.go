@@ -18,12 +18,15 @@ import (
 // Worker carries runs: it takes their turns, and performs their attempts.
 type Worker struct {
 	*connection
-	books  sync.Map // of *book, by the keys under which workflows know them
-	keys   atomic.Uint64
-	inner  worker.Worker
-	own    worker.Worker // of its own queue, on which it is asked to go on with its attempts
-	home   string        // the name of that
-	flying flying
+	books sync.Map // of *book, by the keys under which workflows know them
+	keys  atomic.Uint64
+	inner worker.Worker
+	own   worker.Worker // of its own queue, on which it is asked to go on with its attempts
+	home  string        // the name of that
+
+	carries string // what it says that it takes
+	leave   func() // ends its saying that it is there
+	flying  flying
 }
 
 // WorkerOptions say what a worker does.
@@ -36,7 +39,7 @@ type WorkerOptions struct {
 
 // NewWorker makes a worker, which begins with [Worker.Start].
 func NewWorker(o WorkerOptions) *Worker {
-	w := &Worker{connection: connect(o.Options)}
+	w := &Worker{connection: connect(o.Options), leave: func() {}, carries: carriesRuns}
 	w.home = w.queue + "@" + lettersOf(random(journal.RunIDLength))
 	if o.Attempts == 0 {
 		o.Attempts = 100
@@ -61,6 +64,7 @@ func NewWorker(o WorkerOptions) *Worker {
 	})
 	w.own.RegisterActivityWithOptions(w.adopt, activity.RegisterOptions{Name: adoptName})
 	if o.Only {
+		w.carries = carriesAttempts
 		w.inner.RegisterActivityWithOptions(w.attempt, activity.RegisterOptions{Name: attemptName})
 	} else {
 		w.Register(w.inner)
@@ -87,11 +91,17 @@ func (w *Worker) Start() error {
 	if err == nil {
 		err = w.inner.Start()
 	}
+	if err == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		w.leave = cancel
+		go w.present(ctx)
+	}
 	return w.refusal(err, "")
 }
 
 // Stop asks for no more work, and returns when what is in flight has ended or its grace is over.
 func (w *Worker) Stop() {
+	w.leave()
 	w.inner.Stop()
 	w.own.Stop()
 }

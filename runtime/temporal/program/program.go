@@ -77,7 +77,7 @@ func dial(ctx context.Context, r connect.Reach) (*line, error) {
 		return nil, runtime.Refuse(runtime.ErrStoreUnreachable, "is it there? temporal server start-dev starts one for trying",
 			"the Temporal server %s does not answer: %v", r.Server.Temporal, err)
 	}
-	l := &line{options: temporal.Options{Client: c, Queue: r.Server.Queue, Env: r.Env, Getenv: r.Getenv, Label: new(labels).of, Log: r.Log}}
+	l := &line{options: temporal.Options{Client: c, Namespace: r.Server.Namespace, Queue: r.Server.Queue, Env: r.Env, Getenv: r.Getenv, Label: new(labels).of, Log: r.Log}}
 	if r.Contents != "" {
 		l.contents = postgres.NewContents(r.Contents, r.Log)
 		l.options.Contents = l.contents

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	taskqueue "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
 	"starling/lang/effect"
 	"starling/runtime"
 	"starling/runtime/engine/enginetest"
@@ -136,6 +139,52 @@ func TestAKilledWorkerIsMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Stop()
+	until(t, e, id, ended)
+	wants(t, e, o, id, runtime.Completed, `"yes"`)
+}
+
+// A worker that has more to do than it can asks its queue for nothing, but goes on saying that it
+// is there. Whoever answers a gate waits for it for longer than for one that is not there.
+func TestABusyWorkerIsNotMissed(t *testing.T) {
+	o := options(t, enginetest.Environment(nobody))
+	w := temporal.NewWorker(temporal.WorkerOptions{Options: o, Grace: time.Millisecond})
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	e := temporal.New(o)
+	id := start(t, e, "def main():\n    return gate(\"review\", options = [\"yes\"]).choice\n")
+	until(t, e, id, is("run.suspended"))
+	w.Stop()
+	ctx, cancel := local()
+	defer cancel()
+	says, hush := context.WithCancel(ctx)
+	defer hush()
+	go func() { // as a worker does whose pollers have no room
+		for says.Err() == nil {
+			poll, cancel := context.WithTimeout(says, 3*time.Second)
+			_, _ = o.Client.WorkflowService().PollActivityTaskQueue(poll, &workflowservice.PollActivityTaskQueueRequest{Namespace: o.Namespace,
+				Identity: "runs 1@elsewhere", TaskQueue: &taskqueue.TaskQueue{Name: o.Queue + "@workers"}})
+			cancel()
+		}
+	}()
+	told := make(chan error, 1)
+	go func() {
+		_, err := e.Signal(ctx, runtime.Signal{Kind: runtime.SignalAnswer, Run: id, Gate: "review", Choice: "yes"})
+		told <- err
+	}()
+	select {
+	case err := <-told:
+		t.Errorf("while a worker says that it is there: got %v, want that its answer is waited for", err)
+	case <-time.After(14 * time.Second):
+	}
+	again := temporal.NewWorker(temporal.WorkerOptions{Options: o})
+	if err := again.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer again.Stop()
+	if err := <-told; err != nil {
+		t.Error(err)
+	}
 	until(t, e, id, ended)
 	wants(t, e, o, id, runtime.Completed, `"yes"`)
 }

@@ -89,7 +89,7 @@ type lab struct {
 
 func newLab(b *testing.B, s *servers) *lab {
 	o := options(b, enginetest.Environment(nobody))
-	o.Client = dialTo(b, s.address(), serversSpace)
+	o.Client, o.Namespace = dialTo(b, s.address(), serversSpace), serversSpace
 	l := &lab{b: b, servers: s, o: o, plain: o.Queue + "-plain"}
 	l.ctx = runtime.WithCaller(context.Background(), runtime.Caller{Name: "local:ann", Local: true})
 	l.e = temporal.New(o)

@@ -85,7 +85,7 @@ func beWorker(of string) {
 	if err != nil {
 		panic(err)
 	}
-	options := temporal.Options{Client: c, Queue: h.Queue, Env: again(enginetest.Environment(plays[h.Play](h.File)))}
+	options := temporal.Options{Client: c, Namespace: o.Namespace, Queue: h.Queue, Env: again(enginetest.Environment(plays[h.Play](h.File)))}
 	if h.Contents != "" {
 		options.Contents = postgres.NewContents(h.Contents, func(string, ...any) {})
 	}

@@ -150,7 +150,7 @@ func TestTheServerIsKilled(t *testing.T) {
 	random := rand.New(rand.NewPCG(seeded(t), 1))
 	s := startServers(t, true)
 	o := options(t, again(enginetest.Environment(nobody)))
-	o.Client = dialTo(t, s.address(), serversSpace)
+	o.Client, o.Namespace = dialTo(t, s.address(), serversSpace), serversSpace
 	h, file := &runtimetest.History{}, t.TempDir()+"/said"
 	plain := temporal.New(o)
 	spawn(t, hired{Server: s.address(), Namespace: serversSpace, Queue: o.Queue, File: file, Play: "scribe"})

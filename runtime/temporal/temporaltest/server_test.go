@@ -101,7 +101,7 @@ func shortly(t testing.TB, env *effect.Environment) temporal.Options {
 		t.Fatal(err)
 	}
 	o := options(t, env)
-	o.Client = dialTo(t, served.GetFrontendHostPort(), shortSpace)
+	o.Client, o.Namespace = dialTo(t, served.GetFrontendHostPort(), shortSpace), shortSpace
 	return o
 }
 
@@ -130,7 +130,7 @@ var queues atomic.Int64
 
 // options are those of an engine of its own: nobody else has its queue.
 func options(t testing.TB, env *effect.Environment) temporal.Options {
-	return temporal.Options{Client: dial(t), Queue: fmt.Sprintf("q%d", queues.Add(1)), Env: env, Log: t.Logf}
+	return temporal.Options{Client: dial(t), Namespace: served.GetDefaultNamespace(), Queue: fmt.Sprintf("q%d", queues.Add(1)), Env: env, Log: t.Logf}
 }
 
 // open makes an engine with one worker.
