@@ -39,6 +39,7 @@ func Inferred(files []*File, inferred *infer.Result, env *effect.Environment, pr
 		c.early()
 		c.lost()
 		c.unset(inferred)
+		c.rounds()
 		c.unfilled()
 		c.misspelt()
 		c.expressions()
@@ -131,11 +132,19 @@ func (c *checker) reached(inferred *infer.Result) {
 
 // expressions applies the rules that look at one expression at a time.
 func (c *checker) expressions() {
+	set := map[syntax.Expr]bool{}
 	syntax.Walk(c.file.Tree, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
 			c.call(n)
 			c.letters(n)
+		case *syntax.AssignStmt:
+			set[n.LHS] = true
+			c.reversed(n)
+		case *syntax.IndexExpr:
+			if !set[n] {
+				c.behindLast(n)
+			}
 		case *syntax.DotExpr:
 			c.attribute(n)
 		case *syntax.DictExpr:

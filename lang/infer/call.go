@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
 
 	"starling/lang/doc"
@@ -217,12 +218,21 @@ func (a *analysis) apply(at atom, g *arguments, w *flow) (t Type, ok, returns bo
 	case method:
 		return a.method(at.obj, g), true, true
 	case opaque, module:
+		if at.kind == module && !calls(at.obj) {
+			break
+		}
 		for _, t := range g.all() {
 			a.lend(t)
 		}
 		return unknown, true, true
 	}
 	return Type{}, false, false
+}
+
+// calls tells whether a module may be called.
+func calls(o *object) bool {
+	_, ok := o.value.(starlark.Callable)
+	return ok || o.value == nil
 }
 
 // enterWith gives a function its arguments.

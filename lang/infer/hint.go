@@ -39,6 +39,8 @@ func attributeHint(x Type, name string) string {
 		return `write ["` + name + `"]: a dict is read by its keys`
 	case at.kind == none:
 		return noneHint(at)
+	case at.kind == builtin && at.obj != nil && signature(at.obj) != nil:
+		return "it is a function, to be called: " + signature(at.obj).Signature()
 	case at.recordOf("Handle"):
 		return "handle.decision() waits for the Decision of a gate that was opened with wait = False"
 	case at.recordOf("Outcome") && len(at.obj.fields) > 0 && resultField(at, foreign.Attribute(name)):

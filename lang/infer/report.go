@@ -595,7 +595,9 @@ func (a *analysis) notCallable(e *syntax.CallExpr, f Type) {
 			d.Fix = edit.Put(e.Lparen, way.End(e), "")
 		}
 	}
-	if f.atoms[0].recordOf("role") {
+	if at := f.atoms[0]; at.kind == module {
+		d.Hint = attributesOf(at.obj.path, at.attributes())
+	} else if at.recordOf("role") {
 		d.Hint = "agent(" + a.file.briefly(e.Fn) + ", …) asks it"
 	}
 	a.report("not_callable", e.Fn, e, d)
