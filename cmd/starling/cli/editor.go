@@ -12,7 +12,8 @@ import (
 
 // fmtCommand is the verb fmt.
 func fmtCommand(c *call) *cobra.Command {
-	return layout.Command(layout.Host{Stdin: c.stdin, Stdout: c.stdout, Raw: c.stdout.Raw(), Scripts: sources.Scripts}, operands(1, -1))
+	return c.withJSON(layout.Command(layout.Host{Stdin: c.stdin, Stdout: c.stdout, Raw: c.stdout.Raw(), Scripts: sources.Scripts,
+		JSON: func() bool { return c.json }, Answer: c.answerJSON}, operands(1, -1)))
 }
 
 // lspCommand is the verb lsp.

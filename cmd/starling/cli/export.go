@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -31,8 +33,18 @@ variables are never in it. RUN itself stays as it is: cancel it here if it is to
 			return v.export(cmd.Context(), args[0], out)
 		},
 	}
+	c.jsonFlag(cmd)
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to `FILE`, - for standard output")
 	return cmd
+}
+
+// exportDocument is what export says in JSON.
+type exportDocument struct {
+	Schema string `json:"schema"`
+	Run    string `json:"run"`
+	File   string `json:"file"`
+	Bytes  int    `json:"bytes"`
+	SHA256 string `json:"sha256"` // of the file
 }
 
 func (v *exportVerb) export(ctx context.Context, run, out string) error {
@@ -41,6 +53,9 @@ func (v *exportVerb) export(ctx context.Context, run, out string) error {
 		return err
 	}
 	defer v.call.leave(s)
+	if out == "-" && v.call.json {
+		return usage("-o FILE", "export: standard output has the run or the document, not both")
+	}
 	file, err := archive.Export(ctx, run)
 	if err != nil {
 		return err
@@ -58,6 +73,14 @@ func (v *exportVerb) export(ctx context.Context, run, out string) error {
 	})
 	if err != nil {
 		return usage("", "export: %v", err)
+	}
+	if v.call.json {
+		r, err := s.Get(ctx, run)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(file)
+		return v.call.answerJSON(exportDocument{runtime.Schema, r.ID, out, len(file), hex.EncodeToString(sum[:])})
 	}
 	v.call.notice("%s: %d bytes", out, len(file))
 	return nil

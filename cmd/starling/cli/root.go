@@ -109,7 +109,7 @@ func verbs() []verb {
 		{"review", reviewCommand}, {"work", workCommand}, {"claim", claimCommand}, {"heartbeat", heartbeatCommand}, {"submit", submitCommand},
 		{"steer", steerCommand}, {"push", pushCommand}, {"queue", queueCommand}, {"ps", psCommand}, {"query", queryCommand}, {"show", showCommand},
 		{"logs", logsCommand}, {"steps", stepsCommand}, {"graph", graphCommand}, {"cost", costCommand}, {"trace", func(c *call) *cobra.Command {
-			return trace.Command(trace.Host{Look: c.lookAt, Answer: c.answerJSON, Notice: c.notice, Getenv: c.getenv, In: c.stdin})
+			return c.withJSON(trace.Command(trace.Host{Look: c.lookAt, Answer: c.answerJSON, Notice: c.notice, Getenv: c.getenv, In: c.stdin}))
 		}}, {"replay", replayCommand},
 		{"rerun", rerunCommand}, {"fork", forkCommand}, {"diff", diffCommand}, {"artifacts", artifactsCommand}, {"agents", agentsCommand},
 		{"tools", toolsCommand}, {"webhooks", webhooksCommand}, {"config", configCommand}, {"doctor", doctorCommand}, {"init", initCommand}, {"new", newCommand}, {"check", checkCommand}, {"fmt", fmtCommand}, {"lsp", lspCommand}, {"test", testCommand}, {"doc", docCommand},
@@ -168,6 +168,12 @@ func (c *call) jsonFlag(cmd *cobra.Command) {
 		c.filter, err = jq.Parse(text)
 		return err
 	})
+}
+
+// withJSON gives a verb the flags of its document.
+func (c *call) withJSON(cmd *cobra.Command) *cobra.Command {
+	c.jsonFlag(cmd)
+	return cmd
 }
 
 // unknownVerb refuses a word that is no verb of cmd.

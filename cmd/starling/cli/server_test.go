@@ -19,11 +19,48 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
 )
 
 // atStoreOnly are the verbs that --server refuses.
 var atStoreOnly = []string{"agents", "doctor", "export", "hook", "import", "prune", "repl", "replay", "resume", "review", "serve", "stop", "store", "token",
 	"tools", "trust", "webhooks"}
+
+// speaks are the verbs that print no document, with what they print or do instead.
+var speaks = map[string]string{
+	"completion": "a shell reads it", "hook session-start": "a coding agent reads it",
+	"lsp": "an editor talks to it", "mcp": "a client talks to it",
+	"repl": "a person talks to it", "review": "a person is asked; inbox --json has the questions, approve --json answers",
+	"work": "it works until it is stopped; what it has done is in the journals of the runs",
+}
+
+// Each verb prints a document for machines, of which --jq takes a part, or says here why not.
+func TestEachVerbHasADocument(t *testing.T) {
+	seen := map[string]bool{}
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+		_, name, _ := strings.Cut(cmd.CommandPath(), " ")
+		switch has := cmd.Flags().Lookup("json") != nil && cmd.Flags().Lookup("jq") != nil; {
+		case cmd.HasSubCommands() || name == "help":
+		case speaks[name] != "":
+			seen[name] = true
+			if has {
+				t.Errorf("starling %s has a document: take it out of the list", name)
+			}
+		case !has:
+			t.Errorf("starling %s has no --json", name)
+		}
+	}
+	visit((&call{}).root())
+	for name := range speaks {
+		if !seen[name] {
+			t.Errorf("%s is no verb", name)
+		}
+	}
+}
 
 // Each verb is either served by --server, or refused, or has no use for a store: whoever adds one
 // decides.

@@ -26,6 +26,20 @@ type Host struct {
 	Stdout  io.Writer
 	Raw     io.Writer                              // standard output, for texts that go on to a program
 	Scripts func(operand string) ([]string, error) // the files of an operand, which may be a folder
+	JSON    func() bool                            // whether a document is wanted
+	Answer  func(document any) error               // prints it
+}
+
+// document is what fmt says in JSON.
+type document struct {
+	Schema string    `json:"schema"`
+	Files  []changed `json:"files"` // those that are not laid out, or were not
+}
+
+type changed struct {
+	File    string `json:"file"`
+	Diff    string `json:"diff"`
+	Written bool   `json:"written"`
 }
 
 // verb is a call of fmt.
@@ -33,7 +47,7 @@ type verb struct {
 	Host
 
 	check, diff bool
-	differ      int             // files that are not laid out
+	differ      []changed       // files that are not laid out
 	refused     diagnostic.List // what could not be laid out, and why
 }
 
@@ -62,13 +76,18 @@ func (v *verb) layOut(operands []string) error {
 			return err
 		}
 	}
-	switch {
+	if v.JSON() {
+		if err := v.Answer(document{runtime.Schema, append([]changed{}, v.differ...)}); err != nil {
+			return err
+		}
+	}
+	switch n := len(v.differ); {
 	case len(v.refused) > 0:
 		return v.refused
-	case v.check && v.differ == 1:
+	case v.check && n == 1:
 		return runtime.Refuse(runtime.ErrCheckFailed, "starling fmt writes it", "1 file is not laid out")
-	case v.check && v.differ > 0:
-		return runtime.Refuse(runtime.ErrCheckFailed, "starling fmt writes them", "%d files are not laid out", v.differ)
+	case v.check && n > 0:
+		return runtime.Refuse(runtime.ErrCheckFailed, "starling fmt writes them", "%d files are not laid out", n)
 	}
 	return nil
 }
@@ -93,14 +112,14 @@ func (v *verb) operand(operand string) error {
 	return nil
 }
 
-// standardInput lays out what is read there. Unless it is only looked at, what comes of it is
-// written even where nothing changes.
+// standardInput lays out what is read there. Unless it is only looked at, as for a document, what
+// comes of it is written even where nothing changes.
 func (v *verb) standardInput() error {
 	text, err := io.ReadAll(io.LimitReader(v.Stdin, lang.MaxSource+1))
 	if err != nil {
 		return runtime.Refusef(runtime.ErrUsage, "cannot read standard input: %v", err)
 	}
-	if v.check || v.diff {
+	if v.check || v.diff || v.JSON() {
 		return v.file(standardName, text, nil)
 	}
 	laid, err := format.Source(standardName, text)
@@ -122,13 +141,17 @@ func (v *verb) file(name string, text []byte, write func(laid []byte) error) err
 	case err != nil || bytes.Equal(laid, text):
 		return err
 	}
-	v.differ++
-	if v.diff {
-		fmt.Fprint(v.Stdout, udiff.Unified(name, name, string(text), string(laid)))
-		return nil
+	written := !v.check && !v.diff && write != nil
+	diff := udiff.Unified(name, name, string(text), string(laid))
+	v.differ = append(v.differ, changed{name, diff, written})
+	switch {
+	case v.JSON():
+	case v.diff:
+		fmt.Fprint(v.Stdout, diff)
+	default:
+		fmt.Fprintln(v.Stdout, name)
 	}
-	fmt.Fprintln(v.Stdout, name)
-	if v.check {
+	if !written {
 		return nil
 	}
 	return write(laid)
