@@ -77,6 +77,7 @@ func (a *analysis) lookAt(e syntax.Expr, root *syntax.Ident, path string, w *flo
 	a.lookedHere(e, root, path)
 	if i := strings.LastIndexByte(path, '['); i >= 0 {
 		a.chosenBy[path[i:]] = true
+		a.sought[path[i:]] = a.sought[path[i:]] || !reads(e)
 	}
 	apart := a.chooses() || a.aliased[root]
 	if apart && !a.inside && !a.falling { // x or "-" gives it another value, and chooses nothing
@@ -105,10 +106,16 @@ type looked struct {
 	looped bool // in a loop
 	file   *File
 	alone  syntax.Node // where it counts, nil for everywhere
+	reads  bool        // it reads x[key], and fails where that is not there
+}
+
+func reads(e syntax.Expr) bool {
+	_, ok := way.Unparen(e).(*syntax.IndexExpr)
+	return ok
 }
 
 func (a *analysis) lookingAt(e syntax.Expr) looked {
-	return looked{a.fn, way.Start(e), a.inside, len(a.loops) > 0, a.file.File, a.alone}
+	return looked{a.fn, way.Start(e), a.inside, len(a.loops) > 0, a.file.File, a.alone, reads(e)}
 }
 
 // elsewhere tells whether a use lies where a look has no consequence.
@@ -198,7 +205,7 @@ func (a *analysis) alias(lhs, rhs syntax.Expr) {
 // lookedFor tells whether a condition looks at what a warning says may be missing.
 func (a *analysis) lookedFor(p optional) bool {
 	if i := strings.LastIndexByte(p.path, '['); i >= 0 && (p.absent || p.finding.Diagnostic.Kind == "missing_key") {
-		if a.chosenBy[p.path[i:]] || p.absent && a.sought[p.path[i:]] {
+		if !p.absent && a.chosenBy[p.path[i:]] || p.absent && a.sought[p.path[i:]] {
 			return true // elements were chosen by it, under whatever name
 		}
 	}
@@ -217,7 +224,9 @@ func (a *analysis) lookedAt(p optional) bool {
 		}
 		looks := a.tested[tag(p.root, p.path[:i])]
 		itself := i == len(p.path) && p.finding.missing != nil
-		if slices.ContainsFunc(looks, func(l looked) bool { return l.counts(p) && !(itself && l.inside) }) {
+		if slices.ContainsFunc(looks, func(l looked) bool {
+			return l.counts(p) && !(itself && l.inside) && !(p.absent && i == len(p.path) && l.reads)
+		}) {
 			return true
 		}
 	}
@@ -227,7 +236,7 @@ func (a *analysis) lookedAt(p optional) bool {
 // besides tells whether a condition looks at another part of what a path leads to.
 func (a *analysis) besides(p optional, part string) bool {
 	for key, looks := range a.tested {
-		if strings.HasPrefix(key, tag(p.root, part)) && slices.ContainsFunc(looks, func(l looked) bool { return l.counts(p) }) {
+		if strings.HasPrefix(key, tag(p.root, part)) && key != tag(p.root, p.path) && slices.ContainsFunc(looks, func(l looked) bool { return l.counts(p) }) {
 			return true
 		}
 	}
