@@ -215,7 +215,7 @@ func (c *checker) asksForEver(loop *syntax.ForStmt) {
 			"give the name its new value within the loop")
 		return
 	}
-	if c.entry && !way.Calls(c.file.Tree, "budget") && way.Judged(loop, asking) {
+	if c.entry && !way.Uses(c.file.Tree, "budget") && way.Judged(loop, asking) {
 		warn(loop.X, "only what agents answer ends this loop, and nothing bounds what they cost until then",
 			"write for n in range(10), or put a budget(…) around it")
 	}

@@ -226,8 +226,7 @@ func (a *analysis) misspelt(among syntax.Expr, x Type) {
 		if !ok || l.Token != syntax.STRING || contains(words, l.Value.(string)) {
 			continue
 		}
-		hint := diagnostic.Meant(l.Value.(string), words)
-		if hint != "" || !x.cut && x.declared() {
+		if hint := diagnostic.Meant(l.Value.(string), words); hint != "" || !x.cut && x.declared() {
 			a.warn("never_equal", l, diagnostic.Diagnostic{Message: "this is never equal", Got: l.Raw, Want: oneOf(words), Hint: hint, Fix: edit.Respelt(l, words)})
 		}
 	}
@@ -235,10 +234,5 @@ func (a *analysis) misspelt(among syntax.Expr, x Type) {
 
 // declared tells whether a contract, a gate or a builtin says which texts there are.
 func (t Type) declared() bool {
-	for _, at := range t.atoms {
-		if at.exact && at.from != said {
-			return false
-		}
-	}
-	return exacts(t) != nil
+	return exacts(t) != nil && !slices.ContainsFunc(t.atoms, func(at atom) bool { return at.exact && at.from != said })
 }

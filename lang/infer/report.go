@@ -327,6 +327,9 @@ func (a *analysis) truth(e syntax.Expr, t Type) {
 	if at, ok := t.only(); ok && (at.kind == method || at.kind == function && at.obj.fn.named(e)) {
 		a.warn("no_truth", e, diagnostic.Diagnostic{Message: "a function is true, whatever it would give", Hint: "call it: " + a.file.briefly(e) + "(…)"})
 	}
+	if at, ok := t.only(); ok && at.kind == tuple && t.falsy().empty() {
+		a.warn("no_truth", e, diagnostic.Diagnostic{Message: "a tuple is true, whatever lies in it", Got: t.brief(), Hint: "give its parts names: ok, why = …"})
+	}
 	a.truthOfDecision(e, t)
 }
 

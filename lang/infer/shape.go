@@ -77,6 +77,9 @@ func (a *analysis) shapedObject(s *contract.Shape, at syntax.Node, why string) T
 	}
 	o := a.object(k, at, s)
 	o.shaped = s
+	if _, main := at.(*syntax.DefStmt); main {
+		o.made = false // an input: the run makes it
+	}
 	switch s.Form {
 	case contract.List:
 		a.put(o, a.shaped(s.Elem, at, why))

@@ -99,12 +99,12 @@ func (j *judged) out(told bool) {
 	j.sure = j.sure && told
 }
 
-// Calls tells whether a file calls something of the environment or the language by its name.
-func Calls(f *syntax.File, name string) bool {
+// Uses tells whether a file names something of the environment or the language.
+func Uses(f *syntax.File, name string) bool {
 	found := false
 	syntax.Walk(f, func(n syntax.Node) bool {
-		call, ok := n.(*syntax.CallExpr)
-		found = found || ok && Names(call.Fn, name)
+		id, ok := n.(*syntax.Ident)
+		found = found || ok && Names(id, name)
 		return !found
 	})
 	return found
