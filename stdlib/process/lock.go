@@ -37,6 +37,8 @@ func takeLock(path string, wait time.Duration, ends <-chan time.Duration, onWait
 		return nil, err
 	}
 	var late <-chan time.Time
+	gone := make(chan struct{})
+	defer close(gone)
 	for {
 		l, err := lockFile(path, os.O_CREATE, syscall.LOCK_NB)
 		if errors.Is(err, errRemoved) {
@@ -50,10 +52,16 @@ func takeLock(path string, wait time.Duration, ends <-chan time.Duration, onWait
 			onWait(h.Attempt)
 			late = time.After(wait)
 		}
-		waited := make(chan taken, 1)
-		go func() { // blocked in the kernel; given up, it ends with this process and leaves no file
+		waited := make(chan taken)
+		go func() { // blocked in the kernel; given up, it keeps nothing that it is given all the same
 			l, err := lockFile(path, 0, 0)
-			waited <- taken{l, err}
+			select {
+			case waited <- taken{l, err}:
+			case <-gone:
+				if l != nil {
+					l.release()
+				}
+			}
 		}()
 		select {
 		case t := <-waited:
