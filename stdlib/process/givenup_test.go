@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 )
@@ -36,12 +37,14 @@ func TestWaitGivenUpKeepsNoLock(t *testing.T) {
 	take := func(wait time.Duration) (*lock, error) {
 		return takeLock(path, wait, nil, func(Attempt) {})
 	}
+	var impatient sync.WaitGroup
+	defer impatient.Wait()
 	for i := range 5000 {
 		if i%4 == 0 {
-			go func() {
+			impatient.Go(func() {
 				l, _ := take(0)
 				l.release()
-			}()
+			})
 		}
 		held, err := take(time.Minute)
 		if err != nil {
