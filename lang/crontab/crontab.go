@@ -9,6 +9,7 @@ package crontab
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,9 @@ import (
 
 	"github.com/robfig/cron/v3"
 )
+
+// interval is what every of a schedule takes.
+var interval = regexp.MustCompile(`^([0-9]+[dhms])+$`)
 
 // Problem says what is wrong with an expression or with a zone.
 type Problem struct {
@@ -137,6 +141,9 @@ func judge(text string) *Problem {
 		return wrong
 	case strings.HasPrefix(text, "@"):
 		wrong.Want = "@hourly, @daily, @weekly, @monthly, @yearly or five fields"
+		return wrong
+	case len(parts) == 1 && interval.MatchString(text):
+		wrong.Hint = fmt.Sprintf("an interval is not cron: every = %q", text)
 		return wrong
 	case len(parts) == 6:
 		wrong.Hint = fmt.Sprintf("there are six fields, and no seconds: %q", strings.Join(parts[1:], " "))

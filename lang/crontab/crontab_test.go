@@ -25,6 +25,8 @@ func TestProblems(t *testing.T) {
 		"*/x 9 * * *":     "minute: got the step \"x\", want a number from 1 on",
 		"0 30 7 * * 1":    "there are six fields, and no seconds: \"30 7 * * 1\"",
 		"30 7 * *":        "there are 4 fields",
+		"15m":             `an interval is not cron: every = "15m"`,
+		"1h30m":           `an interval is not cron: every = "1h30m"`,
 		"@every 6h":       "an interval is not cron: every = \"6h\"",
 		"@reboot":         "want @hourly, @daily",
 		"TZ=Asia/Tokyo @": "zone = \"Asia/Tokyo\"",
